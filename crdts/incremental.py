@@ -74,7 +74,7 @@ class Shadow(Lattice):
 
 
 class IncrementalSet(Lattice):
-    """A set that tells what each join moved.
+    """A set whose joins return the elements that came and went.
 
     >>> from crdts import ORSet, Replica
     >>> kitchen = Replica(1, 7, "kitchen")

@@ -159,7 +159,7 @@ class Lattice(ABC):
             yield piece
 
     def digest(self) -> tuple[Any, ...]:
-        """Return plain data that tells a peer what is known here: 9 B an irreducible.
+        """Return a summary of the state for a peer, as plain data: 9 B an irreducible.
 
         Of more than `MOST_SUMS` irreducibles it is the sums of as many groups of them: a peer that
         lacks one is sent its group. So it takes 2.3 kB at most.

@@ -169,7 +169,7 @@ def tags_of_short(short: str | tuple[str, ...]) -> str:
 
 
 def text_of_stream(place: str, tags: str) -> str:
-    """Return one text of what tells a device's readings of one event apart.
+    """Return place and tags of a reading as one text, by which readings of one time differ.
 
     Args:
         place: what they came on (a topic), where their tags do not tell that: two sensors may

@@ -59,7 +59,7 @@ class Variable(Generic[Value_co]):
 
 
 def named(name: Any, what: str) -> str:
-    """Return `name` if it can name something; `what` says in an error what it was to name.
+    """Return a name if it is valid; `what` is the named thing, for the text of an error.
 
     Raises:
         ValueError: it cannot.

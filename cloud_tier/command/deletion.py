@@ -87,7 +87,7 @@ def _still(arguments: argparse.Namespace, still: StillCounted) -> str:
 
 
 def _left(wanted: Wanted, program: str | None) -> str:
-    """Return who else has what is forgotten, and what to do about it."""
+    """Return the other places of the deleted data, and the commands that delete it there."""
     if wanted.device:
         return (
             f"{wanted.device} has its own store, and the broker its last values: "

@@ -285,7 +285,7 @@ class Changes:
         self.panes = {pane: _with(row, bits, bits) for pane, row in self.panes.items()}
 
     def applied(self, pane: PaneId, row: PaneRow) -> PaneRow:
-        """Return a stored entry as it will be after what these changes say of many at once."""
+        """Return a stored entry after those of these changes that concern many entries at once."""
         if self.forgotten:
             row = _with(row, 0, self.forgotten)
         if self.dirtied:

@@ -14,7 +14,7 @@ EARLIEST_US = 1_000_000_000 * SECOND_US
 
 
 class ClockReading(NamedTuple):
-    """What the machine's clocks say at one moment.
+    """The machine's clocks at one moment.
 
     Attributes:
         wall_us: the wall clock, microseconds since the epoch; it may be wrong, and may jump.

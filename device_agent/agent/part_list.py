@@ -180,7 +180,7 @@ class PartList:
                 return
 
     def report(self) -> dict[str, Any]:
-        """Return what all parts say of themselves."""
+        """Return the reports of all parts."""
         report: dict[str, Any] = {}
         for part in self.parts:
             report |= self._guard.run(f"{part.name}, report", part.report) or {}

@@ -49,7 +49,7 @@ def line_of(
 
 
 def awaited(core: GatewayCore, name: str) -> list[str]:
-    """Return for whom it waits, until when it listens who is there, and what holds scans."""
+    """Return the awaited devices, until when a start listens for devices, and scans that stand."""
     return [*_awaited(core, name), *([] if core.streams is None else core.streams.stalls.words())]
 
 

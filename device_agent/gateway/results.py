@@ -80,7 +80,7 @@ class GatewayDiscovery(Discovery):
 
 
 class FleetResults:
-    """What a gateway tells people.
+    """A gateway's results for people.
 
     Args:
         plan: the program.
@@ -124,7 +124,7 @@ class FleetResults:
 
     @property
     def will(self) -> Publication:
-        """What the broker tells for a gateway that vanishes."""
+        """The message that the broker publishes for a gateway that vanishes."""
         text = json.dumps({"online": False}).encode()
         return Publication(self._topics.gateway(self._gateway), text, retain=True)
 

@@ -1,4 +1,4 @@
-"""What an agent retains on topics for people: what changed is published, what went is cleared."""
+"""Retained topics for people: a changed content is published, a topic without one is cleared."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple

@@ -1,4 +1,4 @@
-"""What a command says whose data cannot be kept in a directory: why, and what to type."""
+"""The message of a command that cannot keep its data in a directory: why, and what to type."""
 
 import errno
 import os

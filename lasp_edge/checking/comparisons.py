@@ -33,7 +33,7 @@ _DRAWN: Final = 100
 
 
 def compared(plan: Plan) -> list[str]:
-    """Return a line for each comparison that does not do what it says."""
+    """Return a line for each comparison that is the same for all readings, or not as it seems."""
     found = {
         f"{what} ({shown_place(function.__code__.co_filename, each.lineno)}) has "
         f"{ast.unparse(each)}: {why}": None

@@ -1,4 +1,4 @@
-r"""Fields of a fold whose step loses what their numbers say.
+r"""Fields of a fold whose step is too coarse for their numbers.
 
 Each field is rounded to a step of its own. One that is a reading, and whose step is coarser than
 that of the event, loses digits; one of whose numbers a step leaves two says next to nothing. Nor
@@ -122,7 +122,7 @@ def _rounded(
 
 
 def _settled(fold: FieldsFold, fields: Sequence[Sequence[Numbered]]) -> Iterator[str]:
-    """Yield why a fold of two fields says nothing, whatever comes."""
+    """Yield why a fold of two fields gives nothing new, whatever is read."""
     numbers = [[number for _, number in each] for each in fields]
     if not all(len(each) == _DRAWN for each in numbers):
         return

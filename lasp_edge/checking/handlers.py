@@ -73,7 +73,7 @@ def recounting(plan: Plan) -> list[str]:
 
 
 def _tells_revisions_apart(handler: Callable[..., Any]) -> bool:
-    """Return whether a handler of rows looks at what tells a row from its revision."""
+    """Return whether a handler of rows uses what distinguishes a row from its revision."""
     names = {name for _, code in inner_codes(handler) for name in code.co_names}
     return not names.isdisjoint({"status", "revision"})
 

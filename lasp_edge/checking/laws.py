@@ -110,7 +110,7 @@ def associative(fold: Fold, a: TimedValues, b: TimedValues, c: TimedValues) -> S
 
 
 def combine_follows_the_columns(fold: Fold, a: TimedValues, b: TimedValues) -> Sides:
-    """Combine does what the columns' ops say, which is all that Spark knows."""
+    """Combine equals the columns' ops, which is all that Spark runs."""
     x, y = partial_of(fold, a), partial_of(fold, b)
     algebra = Algebra(fold.columns)
     yield "combine(a, b)", fold.combine(x, y)
@@ -118,7 +118,7 @@ def combine_follows_the_columns(fold: Fold, a: TimedValues, b: TimedValues) -> S
 
 
 def zero_follows_the_columns(fold: Fold) -> Sides:
-    """Zero is what the columns' ops say."""
+    """Zero is the zero of the columns' ops."""
     yield "zero", fold.zero
     yield "the columns' zero", Algebra(fold.columns).zero
 

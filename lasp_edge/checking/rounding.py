@@ -1,4 +1,4 @@
-"""Functions of numbers whose last digits are the machine's own: no standard says what they give.
+"""Functions of numbers whose last digits depend on the machine: no standard defines them.
 
 >>> rounded("math", "log")
 'it is rounded differently from machine to machine; Decimal has one that is not'

@@ -76,7 +76,7 @@ class Node(ABC):
 
     @abstractmethod
     def step(self, changes: ChangesByName) -> Change | None:
-        """Take what changed in the sources; return what changed here, None where it is nothing."""
+        """Take the sources' changes; return the change of this node, None where nothing changed."""
 
     @abstractmethod
     def whole(self) -> Change:

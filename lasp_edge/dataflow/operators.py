@@ -122,7 +122,7 @@ class United(Operator):
 
 
 class Bilinear(Operator):
-    """What the elements of two sets make together. Define who meets whom, and what they make."""
+    """Pairs of the elements of two sets. Define which elements pair, and what a pair gives."""
 
     @staticmethod
     @abstractmethod

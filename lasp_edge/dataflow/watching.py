@@ -17,7 +17,7 @@ from lasp_edge.dataflow.thresholds import Threshold
 
 
 class News(NamedTuple):
-    """What a change did to a variable, for those who follow it.
+    """The effect of a change on a variable, for its followers.
 
     Of a set: the added and removed elements. Of any other variable: the new value was added and
     the one before removed; None stands for no value.

@@ -240,7 +240,7 @@ class FleetEvaluator:
         frontier_us: int | None,
         absences: RowAbsences | None = None,
     ) -> None:
-        """Bring what streams say again to the rows that differ.
+        """Bring rebuilt outputs of streams to the rows that differ.
 
         Args:
             rebuilt: what they say.

@@ -1,4 +1,4 @@
-"""What users pass to a program's methods: each function checks it, or says what is needed.
+"""Arguments of a program's methods: each function checks one, and its error names the valid ones.
 
 >>> size_and_slide("window 'minute'", 60, 10)
 (60000000, 10000000)

@@ -190,7 +190,7 @@ def _parameters(draft: Draft, given: ScanArguments) -> tuple[Parameter, ...]:
 
 
 def _check_synchronised(scan: Scan, what: str, *, per_device: bool) -> None:
-    """Check what a scan says of the order across devices.
+    """Check a scan's declaration of the order across devices.
 
     Raises:
         ValueError: it cannot be used so.

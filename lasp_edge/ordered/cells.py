@@ -32,7 +32,7 @@ PRESENT, RETRACTED = 1, 2
 
 
 class Item(NamedTuple):
-    """A reading, by what tells it from others of its event.
+    """A reading by its identity among those of its event: time, value and tags.
 
     Attributes:
         value: quantised, or a text.

@@ -59,7 +59,7 @@ class StreamChanges(NamedTuple):
 
 
 class Rebuilt(NamedTuple):
-    """What streams say that are not those of the last program.
+    """The outputs of streams that the last program did not have.
 
     Attributes:
         deltas: by stream, from nothing.

@@ -43,7 +43,7 @@ class FollowingEngine(StreamEngine):
         return follow(deltas, differences(before, after))
 
     def contents(self, names: Iterable[str], since_us: int) -> dict[str, Content]:
-        """Return what streams say of items from the last cut before a time on, as they are now."""
+        """Return the outputs of items from the last cut before a time on, as they are now."""
         found: dict[str, Content] = {name: {} for name in names}
         cut = self._store.cut_at(since_us)
         blocks = [(cut.time_us, cut.end_us)]

@@ -320,7 +320,7 @@ class ScanLog:
         come.update(self._tail.outputs)
 
     def _stepped(self, state: Any, event: Event[Any], place: Place) -> tuple[Any, Sequence[Output]]:
-        """Return the state after an event and what it says; where that fails, as if it were not."""
+        """Return state and outputs after an event; one whose step fails is left out."""
         self.steps += 1
         try:
             after, values = self._scan.step(state, event)
@@ -363,7 +363,7 @@ class ScanLog:
         return max(due_us, tail.last_us + 1)
 
     def _ring(self, tail: LogTail, until_us: int, outputs: list[Output]) -> None:
-        """Ring what is due up to a time; one that fails says nothing and changes nothing."""
+        """Ring timers up to a time; one whose call fails has no output and changes nothing."""
         while not tail.stuck:
             at_us = self._due(tail)
             if at_us is None or at_us > until_us:

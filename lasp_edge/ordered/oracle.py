@@ -1,4 +1,4 @@
-"""The oracle: what streams say of a content, by definition, from scratch.
+"""The oracle: the streams' outputs of a content, by definition, from scratch.
 
 It shares the user's functions and scans with the engine, and neither log, stages nor deltas. A
 device, a worker, the simulator and Spark are right where they say what this says.
@@ -33,7 +33,7 @@ def outputs_of(
     frontier_us: int | None = None,
     device: str = "",
 ) -> dict[str, Content]:
-    """Return what each stream says of the contents of events, by name.
+    """Return the outputs of each stream by name, for the contents of events.
 
     Args:
         nodes: the streams, each after its sources.
@@ -119,7 +119,7 @@ def _scanned(stage: Any, content: Content, timers: _Timers) -> Iterator[tuple[Pl
 def _rung(
     stage: Any, key: str, state: Any, last_us: int, until_us: int, device: str
 ) -> tuple[Any, list[tuple[Place, Event[Any]]]]:
-    """Return the state after the timers up to a time, and what they say."""
+    """Return the state after the timers up to a time, and their outputs."""
     outputs: list[tuple[Place, Event[Any]]] = []
     for _ in range(MOST_RINGS):
         try:

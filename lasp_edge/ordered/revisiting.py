@@ -27,7 +27,7 @@ class RevisitingEngine(StreamEngine):
             self._resume(progress, pruned_us)
 
     def revisited(self, cells_us: Iterable[int], *, starts: bool) -> Iterator[Rebuilt]:
-        """Evaluate blocks before the last cut again, and yield what each says.
+        """Evaluate blocks before the last cut again, and yield the outputs of each.
 
         Args:
             cells_us: where the cells begin that may have changed.

@@ -54,7 +54,7 @@ OutputCell = dict[OutputAt, tuple[Version, OutputContent | None]]
 
 
 class OutputItem(NamedTuple):
-    """What a device says of a place of one of its streams, as an engine takes it.
+    """A device's output at a place of one of its streams, as an engine takes it.
 
     Attributes:
         event: the stream's name.
@@ -116,7 +116,7 @@ def sent_outputs(packed: bytes) -> dict[OutputAt, OutputContent | None]:
 
 
 def newest(cells: Iterable[OutputCell]) -> OutputCell:
-    """Return what a device says of each place: of several entries the newest that has it."""
+    """Return a device's output at each place: of several entries the newest that has it."""
     found: OutputCell = {}
     for cell in cells:
         for at, each in cell.items():

@@ -72,7 +72,7 @@ def row_at(time_us: int, device: str, packed: bytes) -> SentRow:
 
 
 def row_name(place: Place) -> str:
-    """Return what tells a row from others of its device and time."""
+    """Return the name of a row among those of its device and time: a digest of its place."""
     return sha256(encoded(place[1:])).hexdigest()[:NAME_DIGITS]
 
 

@@ -36,7 +36,7 @@ from lasp_edge.reasons import reason_of
 
 
 class Synchronised(Scan[Value_co]):
-    """A scan over the fleet that says what need not be in order. Define `step` and `join`.
+    """A scan over the fleet whose local events need no order across devices. Define `step`, `join`.
 
     >>> from lasp_edge import scans
     >>> class Total(scans.Synchronised):

@@ -1,4 +1,4 @@
-"""Acceptance: what a lander takes from the fleet's messages, what it refuses, and what it answers.
+"""Acceptance: which of the fleet's messages a lander takes or refuses, and its answers.
 
 `Acceptance` is a state machine without I/O: messages go in, and out come rows, the answers to
 devices about their panes, and what was refused with the reason. Panes and entries stay packed by

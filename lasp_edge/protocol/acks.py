@@ -247,7 +247,7 @@ def _untaken(reason: Any, *seqs: Any) -> Untaken:
 
 
 class Answer:
-    """What a sink has to tell one device; it collects, and becomes frames of bounded size.
+    """The answers that a sink owes one device; they are collected, and sent in bounded frames.
 
     Attributes:
         taken: the seqs that have landed, by replica.

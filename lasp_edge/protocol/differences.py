@@ -1,4 +1,4 @@
-"""Whose digest of a shared variable differs, and whom to ask for what is lacking, and when.
+"""Digests of shared variables that differ: which device to ask for which variable, and when.
 
 A digest that differs may only say that something is under way. So a peer is asked when its digest
 still differs after two beats, at once only after a start or a connection, and one peer at a time.

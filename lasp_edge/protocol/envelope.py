@@ -1,4 +1,4 @@
-"""The envelope: what every frame says, and how a frame becomes bytes.
+"""The envelope: the fields of every frame, and how a frame becomes bytes.
 
 A frame is one msgpack array `[format, kind, device, incarnation, nonce, number, about, body]`, and
 no field of it means two things:
@@ -37,7 +37,7 @@ _FORMATS = 1 << 8
 
 
 class Envelope(NamedTuple):
-    """A decoded envelope; the body, and what the extra element says, are still unchecked."""
+    """A decoded envelope; body and extra element are not checked yet."""
 
     kind: int
     sender: Replica
@@ -73,7 +73,7 @@ class Frame(ABC):
 
     @abstractmethod
     def body(self) -> list[Any]:
-        """Return what only this kind of frame says, as msgpack takes it."""
+        """Return the fields of this kind of frame alone, as msgpack takes them."""
 
     def extra(self) -> dict[str, Any]:
         """Return what readers of an earlier release may ignore, by key; most often nothing."""

@@ -1,4 +1,4 @@
-"""Hello and vouch: a new replica asks who it was before, and whoever knows tells it.
+"""Hello and vouch: a new replica asks for its former lives, and peers and landers answer.
 
 A device whose store was lost, or is an older image, does not know its own later lives. So before a
 replica publishes anything else it says hello, and the landers and some peers answer with the newest
@@ -79,7 +79,7 @@ def joined(*several: Iterable[SourceHigh]) -> tuple[SourceHigh, ...]:
 
 
 def source_highs(plain: Any) -> tuple[SourceHigh, ...]:
-    """Return what a frame says of its sender's sources.
+    """Return the progress of the sender's sources from a frame's body.
 
     Raises:
         FrameError, TypeError: it says nothing of the kind.
@@ -202,7 +202,7 @@ class VouchFrame(Frame):
 
     @classmethod
     def hint(cls, sender: Replica, number: int, device: str) -> Self:
-        """Return what tells a device that it was heard as a later replica than it now is."""
+        """Return the answer to a device of which a later replica than its present one is known."""
         nobody = Replica(0, 0, device)
         return cls(sender, number, device, HINT, nobody, nobody, ())
 

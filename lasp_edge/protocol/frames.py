@@ -1,4 +1,4 @@
-"""The kinds of frames: what agents, landers and operators say to each other over MQTT.
+"""The kinds of frames that agents, landers and operators send each other over MQTT.
 
 Each class states what its kind says beside the envelope (`lasp_edge.protocol.envelope`), and checks
 it when it is decoded. `lasp_edge.protocol.kinds` says on which topic each kind travels and who

@@ -86,7 +86,7 @@ class Liveness(NamedTuple):
     furthest_us: Mapping[str, int] = MappingProxyType({})
 
     def joined(self, other: "Liveness") -> "Liveness":
-        """Return what both say."""
+        """Return the join of both."""
         ticks, former_us = dict(self.ticks), dict(self.former_us)
         for lander, tick in other.ticks.items():
             ticks[lander] = max(tick, ticks.get(lander, tick))
@@ -169,7 +169,7 @@ NOTHING_HEARD: Final = Liveness()
 
 
 def void(promise: Promise) -> Promise:
-    """Return a promise that only says that its device was heard: it speaks of another log."""
+    """Return a promise of no time: it was made under another log, and shows only a live device."""
     return promise._replace(low_us=BOTTOM_US, done=False)
 
 

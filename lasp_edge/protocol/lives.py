@@ -39,7 +39,7 @@ _HEARD: Final = -1
 
 
 class HasReplica(Protocol):
-    """What was heard of a device before."""
+    """The former messages of a device, in short."""
 
     @property
     def replica(self) -> Replica:
@@ -84,7 +84,7 @@ class Lives:
         self._announced: dict[str, _Announced] = {}
 
     def announces(self, replica: Replica, now_us: int, before: HasReplica | None = None) -> bool:
-        """Note that a life says hello; return whether it is heard from now on. See `delivers`."""
+        """Note the hello of a life; return whether its frames are taken now. See `delivers`."""
         _, nonce, device = replica
         self._end_silence(device, now_us)
         was = self._known.get(device) or _first(before)
@@ -97,7 +97,7 @@ class Lives:
         return True
 
     def delivers(self, replica: Replica, now_us: int = 0, before: HasReplica | None = None) -> bool:
-        """Note that a life speaks; return whether what it sent is to be taken.
+        """Note a frame of a life; return whether it is to be taken.
 
         Args:
             replica: the life.

@@ -1,4 +1,4 @@
-"""Shared variables as a lander knows them: it listens to what devices say, and never writes.
+"""Shared variables as a lander knows them: it joins the frames of devices, and never writes.
 
 What devices leave at the broker joins to the fleet's state (`device_agent.agent.variables.states`),
 so a lander that subscribes is given all of it, whenever it comes. It holds the join, to tell what
@@ -56,7 +56,7 @@ class _Held:
 
 
 class Overheard:
-    """The shared variables of a program, joined from what a fleet's devices say of them.
+    """The shared variables of a program, joined from the frames of a fleet's devices.
 
     Args:
         variables: name -> the id of its meaning, and the state that it starts with.
@@ -106,7 +106,7 @@ class Overheard:
         self._differences.restart()
 
     def compare(self, beat: BeatFrame, now_us: int) -> None:
-        """Note what a device says that it holds."""
+        """Note the digests in a device's beat."""
         self._differences.take_reports(beat, now_us)
 
     def asks(self, sender: Replica, now_us: int) -> Iterator[SummaryFrame]:

@@ -19,7 +19,7 @@ class Publication(NamedTuple):
 
     @classmethod
     def of(cls, frame: Frame, topics: Topics) -> Self:
-        """Return what publishes a frame, as the table of frame kinds says."""
+        """Return the publication of a frame by the table of frame kinds."""
         row = FRAME_KINDS[frame.kind]
         pane_frame = frame.number if isinstance(frame, PaneFrame) else 0
         return cls(topic_of(frame, topics), frame.encode(), row.retained, pane_frame, row.qos)

@@ -69,7 +69,7 @@ class SharedFrame(Frame):
 
 @dataclass(frozen=True, slots=True)
 class SummaryFrame(Frame):
-    """A device tells the device `about` what it has of a shared variable, and asks for the rest.
+    """A device summarises its state of a shared variable for the device `about`, for a repair.
 
     Attributes:
         stream: the hash of the variable's meaning.
@@ -116,7 +116,7 @@ class RepairFrame(Frame):
 
 
 def packed_digest(state: Lattice) -> bytes:
-    """Return what a `SummaryFrame` says of a state."""
+    """Return the summary of a state, for a `SummaryFrame`."""
     digest: bytes = msgpack.packb(state.digest())
     return digest if len(digest) <= SUMMARY_BYTES else msgpack.packb(None)
 

@@ -157,14 +157,14 @@ def home_topic(home: str, topics: "Topics", kind: str, name: str = "") -> str:
 
 
 class Address(NamedTuple):
-    """What a topic says: the kind of its frames, and the device that they concern."""
+    """A frame's topic, read: the kind of its frames, and the device that they concern."""
 
     kind: str
     device: str
 
 
 class ResultAddress(NamedTuple):
-    """What the topic of a result says.
+    """A result's topic, read.
 
     Attributes:
         name: the value's; None where an agent tells how it does.
@@ -178,7 +178,7 @@ class ResultAddress(NamedTuple):
 
 
 class AlertAddress(NamedTuple):
-    """What the topic of an alert says; `key` is None for a value without keys."""
+    """An alert's topic, read; `key` is None for a value without keys."""
 
     name: str
     device: str
@@ -208,7 +208,7 @@ class Topics:
         return f"{self.root}/{OF_FLEET}/{_reserved(name)}{_of_key(key)}"
 
     def fleet_state(self) -> str:
-        """Return the topic on which one device retains who is away and who has alarms, as JSON."""
+        """Return the topic of the fleet's state: devices that are away or have alarms, as JSON."""
         return f"{self.root}/{OF_FLEET}/{OF_AGENT}"
 
     def agent(self, device: str) -> str:
@@ -230,7 +230,7 @@ class Topics:
         return text_of(topic.removeprefix(prefix)) if topic.startswith(prefix) else None
 
     def result_address(self, topic: str) -> ResultAddress:
-        """Return what a topic of results says.
+        """Return the parts of a result's topic.
 
         Raises:
             ValueError: it is not a topic of this fleet's results.
@@ -256,7 +256,7 @@ class Topics:
         return topic.startswith(f"{self.root}/out/{OF_ALERT}/")
 
     def alert_address(self, topic: str) -> AlertAddress:
-        """Return what a topic of alerts says.
+        """Return the parts of an alert's topic.
 
         Raises:
             ValueError: it is not a topic of this fleet's alerts.

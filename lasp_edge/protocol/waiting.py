@@ -52,7 +52,7 @@ _STEPS: Final = 4_096
 
 
 class WaitingWindow(Protocol):
-    """What of a window says how long it waits."""
+    """The attributes of a window from which its X follows."""
 
     @property
     def name(self) -> str:

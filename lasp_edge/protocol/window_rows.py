@@ -167,7 +167,7 @@ class FleetRow(NamedTuple):
 
 
 def missing_record(excluded: Sequence[str], status: str) -> dict[str, Any]:
-    """Return the columns that say who is missing in a row of a status."""
+    """Return the columns of the missing devices in a row of a status."""
     counts = (len(excluded), 0) if status == TENTATIVE else (0, len(excluded))
     return {"excluded": listed(excluded), **dict(zip(COUNTED, counts, strict=True))}
 

@@ -1,4 +1,4 @@
-"""The witness: what a device or a lander has heard of the others, so that it can vouch for them.
+"""The witness: the newest lives of the others as a device or lander saw them, to vouch for them.
 
 It keeps the newest replica of each device and how far its sources had come, as each of its last
 processes reported: what one counted must not hide what another one did. From that it also judges
@@ -50,7 +50,7 @@ MOST_HELD: Final = 100
 
 
 class Testimony(NamedTuple):
-    """What was heard of a device.
+    """The newest life of a device as it was seen.
 
     Attributes:
         replica: the newest one.
@@ -69,7 +69,7 @@ class Testimony(NamedTuple):
 
 
 class Witness:
-    """Device -> what was heard of it.
+    """Device -> its newest life as it was seen.
 
     Args:
         most: the number of devices that are known, at most.
@@ -88,7 +88,7 @@ class Witness:
             self.learn(Replica(incarnation, 0, device))
 
     def of(self, device: str) -> Testimony | None:
-        """Return what was heard of a device; None if nothing was."""
+        """Return the newest life of a device as it was seen; None before the first."""
         return self._known.get(device)
 
     def heard_since(self, time_us: int) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What users pass to the built-in scans: each function checks it, or says what is needed.
+"""Arguments of the built-in scans: each function checks one, and its error names the valid ones.
 
 >>> microseconds(0.5, "sessions: gap_s")
 500000

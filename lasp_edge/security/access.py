@@ -102,7 +102,7 @@ def _home(role: Role, name: str, topics: Topics, home: str) -> Iterator[Rule]:
 
 
 def _announcing(home: str, topic: str) -> Iterator[Rule]:
-    """Yield what somebody needs who announces itself, and takes back what it announced before.
+    """Yield the rights of a program that announces itself, and withdraws former announcements.
 
     Any device may clear what another one announced: that one may be retired, and gone.
     """

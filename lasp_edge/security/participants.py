@@ -1,4 +1,4 @@
-"""The file that says who takes part in a fleet, and by which key each is known.
+"""The file of a fleet's participants, each with its public key.
 
 One line each, `ROLE KEY NAME`, as `lasp-edge keys new` prints it. The key `-` means that this one
 signs nothing; what others send in its name cannot be distinguished from its own then.

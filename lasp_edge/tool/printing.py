@@ -200,7 +200,7 @@ def _places(meaning: ResultDefinition | None) -> dict[str, int]:
 def _missing(
     columns: Sequence[str], rows: Sequence[Sequence[Any]], *, every: bool
 ) -> dict[str, list[str]]:
-    """Return the columns that tell what is missing, as far as some row misses something."""
+    """Return the columns of missing devices that some row needs."""
     if "excluded" not in columns:
         return {}
     names, status = columns.index("excluded"), columns.index("status")

@@ -127,7 +127,7 @@ class Alerts(Part):
         self._say(name, key, status)
 
     def _sentence(self, name: str, key: str, since_us: int | None) -> AlertStatus:
-        """Return what an alert says now."""
+        """Return the present message of an alert."""
         watch = self._watches[name]
         watched, fired = watch.watched, watch.states[key].fired
         assert watch.trigger is not None, "an alert has a condition"
@@ -164,7 +164,7 @@ class Alerts(Part):
             self._records.put(identity, key, None)
 
     def publications(self, now_us: int) -> Iterator[Publication]:  # noqa: ARG002 - the contract
-        """Publish what alerts say, where it is new; an empty text where a key is gone."""
+        """Publish new messages of alerts; an empty one where a key is gone."""
         for name, key in list(self._unsent):
             text = json.dumps(self._statuses[name, key], sort_keys=True).encode()
             yield Publication(self._topic(name, key), text, retain=True)

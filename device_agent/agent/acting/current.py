@@ -115,7 +115,7 @@ class CurrentValues(Part):
         return self._entries(fold).digest
 
     def inputs(self, name: str, key: str) -> str:
-        """Return what tells what a value was made from; of a local fold, the value itself."""
+        """Return the digest of a value's inputs; of a local fold, the value itself."""
         fold = self._fold(name)
         if isinstance(fold, LocalFold):
             device = self._agent.replica.device

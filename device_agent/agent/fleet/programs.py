@@ -103,7 +103,7 @@ class Programs(Part):
 
 
 def other_programs(others: Mapping[str, tuple[str, str]], own: tuple[str, str]) -> dict[str, str]:
-    """Return device -> words for what it runs, of those that run something else than `own`."""
+    """Return device -> program and release in words, of devices whose program is not `own`."""
     return {
         device: f"{'the same' if program == own[0] else 'another'} program "
         f"({program or 'unknown'}), release {release or 'unknown'}"

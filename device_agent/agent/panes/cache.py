@@ -146,7 +146,7 @@ class PaneCache:
         return min(found, default=None)
 
     def wants_answer(self, now_us: int) -> bool:
-        """Return whether the store should say what is dirty in it."""
+        """Return whether the store's dirty entries are to be counted."""
         if self._stored is None:
             return True
         if not self._panes.alone or not self._stale:

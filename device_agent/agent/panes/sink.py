@@ -87,7 +87,7 @@ class Sink:
         return True
 
     def hear(self, clock_s: int | None, *, is_new: bool) -> None:
-        """Note that its store spoke, or that somebody sent again what it had once sent."""
+        """Note a message of its store, which may be a recording of an older one."""
         if is_new:
             self.silent_us = 0
         self.latest_s = max(self.latest_s, clock_s or 0)

@@ -231,7 +231,7 @@ class RenewedWindows(Part):
         return True
 
     def give_up(self) -> None:
-        """An evaluation has failed: build nothing more, and say what lacks."""
+        """An evaluation has failed: build nothing more; the missing readings stay stated."""
         self._next_us.clear()
 
     def take_changes(self) -> Changes | None:

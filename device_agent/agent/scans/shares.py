@@ -211,7 +211,7 @@ class Shares(Part):
         return replaces(version, known)
 
     def begin(self, history: PartedHistory, promised_us: int) -> None:
-        """Follow whom the store says was followed last; what was promised is owed again."""
+        """Follow the gateway that the store names; shares up to the last promise are owed again."""
         self._owed = (-1, promised_us)
         self._stored = {
             (event, cell_us): (cell.gateway, cell.version)
@@ -229,7 +229,7 @@ class Shares(Part):
         return bool(self._pending) and not self._is_asking()
 
     def _follow(self, now_us: int) -> None:
-        """Follow the least gateway among those that were heard lately.
+        """Follow the gateway whose name is the least of those that acknowledged lately.
 
         While the followed one is among them, another one has to have published the same. One that
         comes back has less at first: answers would be taken back of which rows are final.

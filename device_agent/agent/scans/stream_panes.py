@@ -73,7 +73,7 @@ class StreamPanes:
     def renew(
         self, window: Window, pieces: list[PanePiece], content: Content, store: StoreReader
     ) -> None:
-        """Make panes of what a stream says now."""
+        """Make panes of a stream's present outputs."""
         inside = {
             place: (None, event)
             for place, event in content.items()

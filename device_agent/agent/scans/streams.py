@@ -103,7 +103,7 @@ class Streams(Part):
         self._failing: set[tuple[str, Any]] = set()
 
     def _load(self, log: ControlLog = NO_ENTRIES) -> None:
-        """Begin with what the store will say, under the entries that it has."""
+        """Begin with the stored history, under the stored operators' entries."""
         plan, device = self._agent.plan, self._agent.replica.device
         self.begun, self._followed = False, log
         self.waits = self._log != log

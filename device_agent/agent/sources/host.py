@@ -104,7 +104,7 @@ class Host(Source):
         return self._period.due_us(now_us)
 
     def says(self) -> str:
-        """Say which of the program's events this machine cannot give, and what it can."""
+        """Return in words which of the program's events this machine cannot measure."""
         offered = [name for name in EVENTS if any(self._root.glob(_FILES[name]))]
         lacking = [name for name in self._events if name not in offered]
         if not lacking:

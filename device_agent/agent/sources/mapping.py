@@ -35,7 +35,7 @@ _KEPT_TEXTS = 4
 
 
 class Origin(NamedTuple):
-    """What a record is besides its fields: the levels of the topic that it came on, say.
+    """The surroundings of a record, such as the levels of its topic.
 
     Attributes:
         tags: of its readings; its own fields come first.

@@ -182,7 +182,7 @@ class MqttTopic(Source):
         return self.pattern.says()
 
     def _records(self, message: Message) -> tuple[Origin, list[Record | str]]:
-        """Return what a message holds, and what its topic says; a text is why it is no record."""
+        """Return the fields of a message and of its topic; a text is why it is no record."""
         topic, payload, retained = message.topic, message.payload, message.retain
         if self._show is not None:
             self._show(f"{topic}  {payload.decode(errors='backslashreplace')}")

@@ -9,7 +9,7 @@ _LEAST_BEGINNING = 2
 
 
 def hint(word: str, known: Iterable[str]) -> str:
-    """Return what to add to a message about an unknown word: the nearest one, or what there is.
+    """Return the hint in a message about an unknown name: the nearest name, or all that there are.
 
     >>> hint("temprature", ["temperature", "humidity"])
     'did you mean "temperature"?'

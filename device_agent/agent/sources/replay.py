@@ -191,7 +191,7 @@ class Replay(Source):
             raise AnotherFileError("its first bytes are not those that were read of it")
 
     def _mark(self, offset: int) -> str:
-        """Return what tells the file from others, as far as this place."""
+        """Return a digest of the file up to this place, to recognise it."""
         if len(self._head) < min(offset, HEAD_BYTES):
             self._head = head_of(self._path)
         return f"{crc32(self._head[:offset]):08x}"

@@ -102,7 +102,7 @@ class SensorFiles(Source):
         return self._period.due_us(now_us)
 
     def says(self) -> str:
-        """Say which sensors were found, and what they measure."""
+        """Return in words which sensors were found, and what they measure."""
         found = [
             f"{sensor.chip} {sensor.sensor} ({sensor.event})".strip() for sensor in self._sensors
         ]
@@ -162,7 +162,7 @@ class SensorFiles(Source):
 
 
 def text_of(path: Path) -> str | None:
-    """Return what a file of the kernel's says; None where it is not there."""
+    """Return the text of a file of the kernel's; None where it is not there."""
     try:
         return path.read_text(encoding="ascii", errors="replace").strip()
     except OSError:

@@ -1,4 +1,4 @@
-"""From what a record says to microseconds since the epoch (UTC).
+"""From a record's time to microseconds since the epoch (UTC).
 
 A float of seconds means `round(value * 10**6)` in double arithmetic, half to even: what every
 language computes from that text, and what recorded data was labelled with. The exact product of

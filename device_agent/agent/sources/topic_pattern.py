@@ -1,4 +1,4 @@
-"""Topics with names in braces: what a level says becomes a tag, or tells the event.
+"""Topics with names in braces: a level becomes a tag, or the event's name.
 
 | in the pattern | means                                                          |
 |----------------|----------------------------------------------------------------|
@@ -72,7 +72,7 @@ class TopicPattern:
         )
 
     def origin(self, topic: str) -> Origin | None:
-        """Return what a topic says; None for a topic that is not of this pattern."""
+        """Return the levels of a topic by name; None for a topic that is not of this pattern."""
         place = topic if self._is_wild else ""
         if self._regex is None:
             return Origin({}, place=place) if place else NO_ORIGIN

@@ -1,4 +1,4 @@
-"""From what a message says to a number, exactly.
+"""From a message's value to a number, exactly.
 
 Booleans, quoted numbers, and the words that switches and doors publish are numbers. What is scaled
 is taken as the decimal that it prints as, and no double is multiplied: 2.15 times 10 is 21.5.
@@ -76,7 +76,7 @@ class Conversion(NamedTuple):
 
 
 class EventRule(NamedTuple):
-    """What a mapping says of one event.
+    """The mapping of one event.
 
     Attributes:
         field: where its value stands.

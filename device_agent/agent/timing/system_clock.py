@@ -55,7 +55,7 @@ class SystemClock:
         return self._since_us + _elapsed_us()
 
     def read(self) -> ClockReading:
-        """Return what all clocks say now."""
+        """Return all clocks' present times."""
         now_us = wall_us()
         return ClockReading(now_us, self._monotonic_us(), self._boot, self._synchronised(now_us))
 

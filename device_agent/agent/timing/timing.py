@@ -95,7 +95,7 @@ class Timing(Part):
         return "trusted" if self._clock.trusted else "waiting"
 
     def observe(self, reading: ClockReading, now_us: int) -> None:
-        """Take what the machine's clocks say, and decide which time it is."""
+        """Take a reading of the machine's clocks, and decide which time it is."""
         self.is_changed = self.has_notes = True
         self._reading, self._clock.is_kept = reading, True
         self._monotonic_less_now_us = reading.monotonic_us - now_us

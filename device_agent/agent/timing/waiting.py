@@ -37,7 +37,7 @@ UNREADABLE = "it waited for the clock, and cannot be read any more"
 
 
 class ReadGate(Protocol):
-    """What says whether a source that was read before may be read."""
+    """The gate of sources that were read before."""
 
     @property
     def lets_read(self) -> bool:

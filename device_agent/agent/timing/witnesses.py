@@ -1,4 +1,4 @@
-"""Witnesses: what the clocks of other devices and of landers say, and what most of them agree on.
+"""Witnesses: the clocks of other devices and of landers, and the time that most of them agree on.
 
 Each beat and each acknowledgement tells its sender's clock. A message takes some time, so of what a
 witness reported within a minute the latest time counts. A device whose own clock is not trusted
@@ -46,7 +46,7 @@ STEADY_US = 5_000_000
 
 
 class Claim(NamedTuple):
-    """What time it is, as some clocks say.
+    """The time by some clocks.
 
     Attributes:
         offset_us: the time less the monotonic clock.
@@ -126,7 +126,7 @@ class Witnesses:
     def hear(
         self, name: str, version: tuple[int, ...], clock_us: int, *, monotonic_us: int
     ) -> None:
-        """Take what a clock says.
+        """Take the reading of a clock.
 
         Args:
             name: whose clock.

@@ -1,4 +1,4 @@
-"""What a device holds of the program's variables, its own and what it heard of the fleet's.
+"""The program's variables on a device: its own, and its copies of the fleet's.
 
 In the order in which data flow through it:
 

@@ -83,7 +83,7 @@ class Sharing(Part):
         return not any(state.trace.unsent for state in self._states.values())
 
     def reports(self) -> tuple[VariableReport, ...]:
-        """Return what this device says of each shared variable in its beat."""
+        """Return the entries of shared variables in this device's beat."""
         return tuple([state.report() for state in self._states.values()])
 
     def _state_of(self, frame: SharedFrame | RepairFrame | SummaryFrame) -> SharedState:

@@ -102,7 +102,7 @@ class SharedState(OwnState):
         self._joined(delta)
 
     def _contribute(self, delta: Lattice) -> None:
-        """Note what a delta of this device says beyond its own writes, until it is confirmed."""
+        """Note the parts of a delta of this device that are not its own writes, until confirmed."""
         beyond = delta - delta.restricted(self._agent.replica.device)
         if beyond != self._bottom:
             self._pending |= beyond
@@ -151,7 +151,7 @@ class SharedState(OwnState):
             self._contribute(lost)
 
     def take_notes(self) -> None:
-        """Store what was heard, and what was confirmed."""
+        """Store received deltas, and confirmed ones."""
         if self._heard != self._bottom:
             heard, self._heard = self._heard, self._bottom.copy()
             self._agent.stored.put_delta((self.name, ""), self.whole, heard)
@@ -165,7 +165,7 @@ class SharedState(OwnState):
 
     @property
     def digest(self) -> int:
-        """What tells the state from others."""
+        """The digest of the state."""
         return self._tally.total
 
 

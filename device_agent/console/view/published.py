@@ -97,7 +97,7 @@ def result_of(payload: bytes) -> Plain:
 
 
 def waiting_of(payload: bytes) -> list[str]:
-    """Return for what a gateway waits, in words, as it says of itself.
+    """Return the reasons for which a gateway waits, in words, from its own topic.
 
     Raises:
         ValueError: it has not the shape of that.
