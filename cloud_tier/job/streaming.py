@@ -98,6 +98,11 @@ class Batches:
             vacuum(self._job)
 
 
+_REFUSES_LEFTOVERS = "spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart"
+"""Spark's setting by which it starts no first batch over any file in the checkpoint. A driver that
+was killed while it planned that batch has left such a file, which is never read."""
+
+
 def start(
     spark: SparkSession,
     job: Job,
@@ -117,6 +122,7 @@ def start(
         upkeep: how often the lake is kept small.
     """
     lake = job.lake
+    spark.conf.set(_REFUSES_LEFTOVERS, "false")
     # What `lake forget` and `lake retain` delete is no news, and no reason to end.
     landing = spark.readStream.format("delta").option("skipChangeCommits", "true")
     landed = landing.load(lake.landing)

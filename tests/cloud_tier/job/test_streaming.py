@@ -94,6 +94,29 @@ def test_job_killed_and_started_again_gives_the_true_windows(spark, tmp_path):
     assert lake.rows(lake.lake.windows) == before
 
 
+@pytest.mark.parametrize("finished", [0, 1])
+def test_a_driver_killed_while_it_plans_a_batch_leaves_nothing_that_stops_the_next(
+    spark, tmp_path, finished
+):
+    """Spark writes a plan beside its place, and renames it: what is half written stays there."""
+    lake, readings = LakeUnderTest(spark, PROGRAM, tmp_path), readings_of(11)
+    *several, last = batches([*history(PROGRAM, readings), tick(1, BEGIN_US)], 11, 2)[-2:]
+    for rows in several:
+        land(lake, rows)
+        if finished:
+            with Merged(lake):
+                pass
+    for folder in ("offsets", "commits"):
+        (tmp_path / "checkpoint" / folder).mkdir(parents=True, exist_ok=True)
+    for name in (".{}.0b.tmp", "..{}.0b.tmp.crc"):
+        left = tmp_path / "checkpoint" / "offsets" / name.format(finished)
+        left.write_text('v1\n{"batchWatermarkMs":0,')
+    land(lake, last)
+    with Merged(lake) as outcomes:
+        assert sum(outcome.panes for outcome in outcomes) > 0
+    assert lake.current() == true_windows(PROGRAM, readings)
+
+
 def test_program_that_gains_a_column_goes_on_over_its_lake(spark, tmp_path):
     def program(fold):
         made = Program("p")
