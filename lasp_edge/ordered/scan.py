@@ -43,8 +43,8 @@ class Scan(ABC, Generic[Value_co]):
     ...         times, sign = state
     ...         now = 1 if event.value > 0 else -1
     ...         return ((times + 1, now), [times + 1]) if now == -sign else ((times, now), [])
-    >>> from lasp_edge.testing import said_by
-    >>> said_by(Alternations(), [3, -1, -2, 5])
+    >>> from lasp_edge.testing import scan_outputs
+    >>> scan_outputs(Alternations(), [3, -1, -2, 5])
     [1, 2]
 
     Attributes:

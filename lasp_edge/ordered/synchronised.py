@@ -51,8 +51,8 @@ class Synchronised(Scan[Value_co]):
     ...
     ...     def join(self, state, part):
     ...         return state + part
-    >>> from lasp_edge.testing import check_scan, said_by
-    >>> said_by(Total(), [3, 4, 1], names=["made", "made", "end"])
+    >>> from lasp_edge.testing import check_scan, scan_outputs
+    >>> scan_outputs(Total(), [3, 4, 1], names=["made", "made", "end"])
     [7]
     >>> check_scan(Total(), [3, 4, 1], names=["made", "made", "end"])
 

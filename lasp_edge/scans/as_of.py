@@ -1,12 +1,12 @@
 """`as_of(left, right, within_s)`: each event of one kind with the newest one of another.
 
     >>> from lasp_edge import scans
-    >>> from lasp_edge.testing import said_by
+    >>> from lasp_edge.testing import scan_outputs
     >>> both = scans.as_of("temperature", "humidity", within_s=60)
-    >>> said_by(both, [20.0, 50, 21.5], names=["temperature", "humidity", "temperature"])
+    >>> scan_outputs(both, [20.0, 50, 21.5], names=["temperature", "humidity", "temperature"])
     [(21.5, 50)]
     >>> last_known = scans.as_of("temperature", "humidity", missing=-1)
-    >>> said_by(last_known, [20.0, 50, 21.5], names=["temperature", "humidity", "temperature"])
+    >>> scan_outputs(last_known, [20.0, 50, 21.5], names=["temperature", "humidity", "temperature"])
     [(20.0, -1), (21.5, 50)]
 
 Two of one time meet, whichever stands first in the order: an event waits until its instant is over.
@@ -14,10 +14,10 @@ Of several `right` at one time the last one in the order counts. A `left` withou
 one that is older than `within_s`, has no output; with `missing` it has that in its place:
 
     >>> times_s = [60, 0, 61]  # what is exactly as old as that counts
-    >>> said_by(both, [21.0, 50, 22.0], names=["temperature", "humidity", "temperature"],
+    >>> scan_outputs(both, [21.0, 50, 22.0], names=["temperature", "humidity", "temperature"],
     ...         times_s=times_s)
     [(21.0, 50)]
-    >>> said_by(both, [21.0, 50, 51], names=["temperature", "humidity", "humidity"],
+    >>> scan_outputs(both, [21.0, 50, 51], names=["temperature", "humidity", "humidity"],
     ...         times_s=[5, 5, 5])
     [(21.0, 51)]
 
@@ -40,9 +40,9 @@ class AsOfJoin(Scan[tuple[Any, Any]]):
     It comes a microsecond after `left`, by time alone: see the module.
 
     >>> from lasp_edge import scans
-    >>> from lasp_edge.testing import said_by
+    >>> from lasp_edge.testing import scan_outputs
     >>> both = scans.as_of("temperature", "humidity", within_s=60)
-    >>> said_by(both, [50, 21.5, 22.0], names=["humidity", "temperature", "temperature"],
+    >>> scan_outputs(both, [50, 21.5, 22.0], names=["humidity", "temperature", "temperature"],
     ...         times_s=[0, 60, 61])
     [(21.5, 50)]
 

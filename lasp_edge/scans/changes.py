@@ -1,8 +1,8 @@
 """`changes()`: only what differs from the value before.
 
     >>> from lasp_edge import scans
-    >>> from lasp_edge.testing import said_by
-    >>> said_by(scans.changes(), [0, 1, 1, 0, 0, 1])
+    >>> from lasp_edge.testing import scan_outputs
+    >>> scan_outputs(scans.changes(), [0, 1, 1, 0, 0, 1])
     [0, 1, 0, 1]
 
 Laws: no two outputs in a row are the same; applied twice, it gives what it gives once. Cost: a late
@@ -22,8 +22,8 @@ class ValueChanges(Scan):
     """A value if it is not the same as the one before; the first one, too.
 
     >>> from lasp_edge import scans
-    >>> from lasp_edge.testing import said_by
-    >>> said_by(scans.changes(), [1, 1, 2, 1])
+    >>> from lasp_edge.testing import scan_outputs
+    >>> scan_outputs(scans.changes(), [1, 1, 2, 1])
     [1, 2, 1]
     """
 

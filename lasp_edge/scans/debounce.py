@@ -1,8 +1,8 @@
 """`debounce(for_s)`: a value once it has stayed for a while: chatter of a contact is left out.
 
     >>> from lasp_edge import scans
-    >>> from lasp_edge.testing import said_by
-    >>> said_by(scans.debounce(for_s=3), [0, 1, 0, 1, 1, 0], times_s=[0, 10, 11, 12, 20, 30])
+    >>> from lasp_edge.testing import scan_outputs
+    >>> scan_outputs(scans.debounce(for_s=3), [0, 1, 0, 1, 1, 0], times_s=[0, 10, 11, 12, 20, 30])
     [0, 1, 0]
 
 Laws: no two outputs in a row are the same; each was there, and nothing else, for `for_s` before its
@@ -25,8 +25,8 @@ class SteadyValues(Scan):
     It comes when that time is over, by time alone.
 
     >>> from lasp_edge import scans
-    >>> from lasp_edge.testing import said_by
-    >>> said_by(scans.debounce(for_s=5), [1, 0, 1], times_s=[0, 2, 20])
+    >>> from lasp_edge.testing import scan_outputs
+    >>> scan_outputs(scans.debounce(for_s=5), [1, 0, 1], times_s=[0, 2, 20])
     [0, 1]
 
     Args:

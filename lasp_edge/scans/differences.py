@@ -1,12 +1,12 @@
 """`differences()`: each value less the one before, such as a meter's consumption.
 
     >>> from lasp_edge import scans
-    >>> from lasp_edge.testing import said_by
-    >>> said_by(scans.differences(), [100, 130, 90])
+    >>> from lasp_edge.testing import scan_outputs
+    >>> scan_outputs(scans.differences(), [100, 130, 90])
     [30, -40]
-    >>> said_by(scans.differences(reset=True), [100, 130, 5, 25])
+    >>> scan_outputs(scans.differences(reset=True), [100, 130, 5, 25])
     [30, 5, 20]
-    >>> said_by(scans.differences().at(Resolution("0.1")), [0.1, 0.3])
+    >>> scan_outputs(scans.differences().at(Resolution("0.1")), [0.1, 0.3])
     [0.2]
 
 Laws: without resets, the outputs up to a place add up to the value there less the first one;
@@ -26,8 +26,8 @@ class ConsecutiveDifferences(Scan[float]):
     """This value less the one before; nothing for the first one.
 
     >>> from lasp_edge import scans
-    >>> from lasp_edge.testing import said_by
-    >>> said_by(scans.differences(reset=True), [100, 130, 20])
+    >>> from lasp_edge.testing import scan_outputs
+    >>> scan_outputs(scans.differences(reset=True), [100, 130, 20])
     [30, 20]
 
     Args:

@@ -1,10 +1,10 @@
 """`distinct()`: a value when it comes for the first time, or for the first time in a while.
 
     >>> from lasp_edge import scans
-    >>> from lasp_edge.testing import said_by
-    >>> said_by(scans.distinct(), ["a", "b", "a", "c", "b"])
+    >>> from lasp_edge.testing import scan_outputs
+    >>> scan_outputs(scans.distinct(), ["a", "b", "a", "c", "b"])
     ['a', 'b', 'c']
-    >>> said_by(scans.distinct(within_s=2), ["a", "a", "b", "a", "a"])
+    >>> scan_outputs(scans.distinct(within_s=2), ["a", "a", "b", "a", "a"])
     ['a', 'b', 'a']
 
 Law: applied twice, it gives what it gives once. Cost: a late event revises the results of its own
@@ -28,8 +28,8 @@ class FirstOccurrences(Scan):
     output, and is counted.
 
     >>> from lasp_edge import scans
-    >>> from lasp_edge.testing import said_by
-    >>> said_by(scans.distinct(within_s=60), [1, 2, 1])
+    >>> from lasp_edge.testing import scan_outputs
+    >>> scan_outputs(scans.distinct(within_s=60), [1, 2, 1])
     [1, 2]
 
     Args:

@@ -1,12 +1,12 @@
 """`every(n)`: count windows, each n values together, or the last n after each `step` of them.
 
     >>> from lasp_edge import scans
-    >>> from lasp_edge.testing import said_by
-    >>> said_by(scans.every(3), [1, 2, 3, 4, 5, 6, 7])
+    >>> from lasp_edge.testing import scan_outputs
+    >>> scan_outputs(scans.every(3), [1, 2, 3, 4, 5, 6, 7])
     [(1, 2, 3), (4, 5, 6)]
-    >>> said_by(scans.every(3, sum), [1, 2, 3, 4, 5, 6, 7])
+    >>> scan_outputs(scans.every(3, sum), [1, 2, 3, 4, 5, 6, 7])
     [6, 15]
-    >>> said_by(scans.every(3, step=2), [1, 2, 3, 4, 5, 6, 7])
+    >>> scan_outputs(scans.every(3, step=2), [1, 2, 3, 4, 5, 6, 7])
     [(1, 2, 3), (3, 4, 5), (5, 6, 7)]
 
 Law: without `step`, the outputs, one after the other, are a beginning of the values. Cost: a
@@ -25,8 +25,8 @@ class CountWindows(Scan):
     """Each n values, as a tuple, or what a function gives of that tuple.
 
     >>> from lasp_edge import scans
-    >>> from lasp_edge.testing import said_by
-    >>> said_by(scans.every(2, sum), [1, 2, 3, 4])
+    >>> from lasp_edge.testing import scan_outputs
+    >>> scan_outputs(scans.every(2, sum), [1, 2, 3, 4])
     [3, 7]
 
     Args:

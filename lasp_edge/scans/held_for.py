@@ -1,9 +1,9 @@
 """`held_for(predicate, for_s)`: a condition that has held for a while, once for each time.
 
     >>> from lasp_edge import scans
-    >>> from lasp_edge.testing import said_by
+    >>> from lasp_edge.testing import scan_outputs
     >>> hot = scans.held_for(lambda event: event.value > 80, for_s=5)
-    >>> said_by(hot, [85, 90, 70, 81, 82], times_s=[0, 9, 10, 20, 22])
+    >>> scan_outputs(hot, [85, 90, 70, 81, 82], times_s=[0, 9, 10, 20, 22])
     [(0,), (20000000,)]
 
 Laws: the condition held at each event from an output's time until the output; between two outputs
@@ -25,8 +25,8 @@ class ConditionHeld(Scan[tuple[int, ...]]):
     It comes by time alone. A value holds until the next event.
 
     >>> from lasp_edge import scans
-    >>> from lasp_edge.testing import said_by
-    >>> said_by(
+    >>> from lasp_edge.testing import scan_outputs
+    >>> scan_outputs(
     ...     scans.held_for(lambda event: event.value > 1, for_s=5), [2, 2, 0], times_s=[0, 3, 9]
     ... )
     [(0,)]

@@ -1,10 +1,10 @@
 """`hysteresis(above, below)`: 1 once a value is above a level, 0 once it is below another one.
 
     >>> from lasp_edge import scans
-    >>> from lasp_edge.testing import said_by
-    >>> said_by(scans.hysteresis(above=25, below=23), [20, 26, 24, 25.5, 22, 24])
+    >>> from lasp_edge.testing import scan_outputs
+    >>> scan_outputs(scans.hysteresis(above=25, below=23), [20, 26, 24, 25.5, 22, 24])
     [0, 1, 0]
-    >>> said_by(scans.hysteresis(above="0.3", below="0.1"), [0.2, 0.3, 0.31])
+    >>> scan_outputs(scans.hysteresis(above="0.3", below="0.1"), [0.2, 0.3, 0.31])
     [1]
 
 Laws: outputs are 0 and 1 in turn; a value between the levels changes nothing. Cost: a late event
@@ -26,8 +26,8 @@ class TwoLevels(Scan[float]):
     Levels are compared exactly, as decimals: 0.1 is one tenth.
 
     >>> from lasp_edge import scans
-    >>> from lasp_edge.testing import said_by
-    >>> said_by(scans.hysteresis(above=28, below=26), [27, 29, 27, 25])
+    >>> from lasp_edge.testing import scan_outputs
+    >>> scan_outputs(scans.hysteresis(above=28, below=26), [27, 29, 27, 25])
     [1, 0]
 
     Args:

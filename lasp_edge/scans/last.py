@@ -1,10 +1,10 @@
 """`last(n)`: the last n values, this one included.
 
     >>> from lasp_edge import scans
-    >>> from lasp_edge.testing import said_by
-    >>> said_by(scans.last(2), [5, 7, 6])
+    >>> from lasp_edge.testing import scan_outputs
+    >>> scan_outputs(scans.last(2), [5, 7, 6])
     [(5,), (5, 7), (7, 6)]
-    >>> said_by(scans.last(2, partial=False), [5, 7, 6])
+    >>> scan_outputs(scans.last(2, partial=False), [5, 7, 6])
     [(5, 7), (7, 6)]
 
 Law: each output is the last n values up to its place. Cost: a late event revises n - 1 results.
@@ -23,8 +23,8 @@ class LastValues(Scan[tuple[Any, ...]]):
     """The last n values as a tuple, the newest at the end.
 
     >>> from lasp_edge import scans
-    >>> from lasp_edge.testing import said_by
-    >>> said_by(scans.last(2), [1, 2, 3])
+    >>> from lasp_edge.testing import scan_outputs
+    >>> scan_outputs(scans.last(2), [1, 2, 3])
     [(1,), (1, 2), (2, 3)]
 
     Args:

@@ -4,14 +4,14 @@ FlameStream counts words like this: of the last two, (result, word) makes the ne
 
     >>> from lasp_edge import scans
     >>> from lasp_edge.scans.last import LastValues
-    >>> from lasp_edge.testing import said_by
+    >>> from lasp_edge.testing import scan_outputs
     >>> def count(seen):
     ...     if len(seen) == 1 and seen[0][0] == "word":
     ...         return [("result", 1)]
     ...     if [kind for kind, _ in seen] == ["result", "word"]:
     ...         return [("result", seen[0][1] + 1)]
     ...     return []  # (word, result) is counted already
-    >>> said_by(scans.loop(LastValues(2), count), [("word", 1)] * 3)
+    >>> scan_outputs(scans.loop(LastValues(2), count), [("word", 1)] * 3)
     [('result', 1), ('result', 2), ('result', 3)]
 
 Law: it is the scan whose step goes round until nothing comes back. Cost: that of the inner scan,
@@ -40,10 +40,10 @@ class Loop(Scan):
     """The results of a function of a scan's values are outputs, stepped before the next event.
 
     >>> from lasp_edge import scans
-    >>> from lasp_edge.testing import said_by
+    >>> from lasp_edge.testing import scan_outputs
     >>> def halves(value):
     ...     return [value // 2] if value > 1 else []
-    >>> said_by(scans.loop(scans.changes(), halves), [5, 8])  # what the body gives
+    >>> scan_outputs(scans.loop(scans.changes(), halves), [5, 8])  # what the body gives
     [2, 1, 4, 2, 1]
 
     Args:

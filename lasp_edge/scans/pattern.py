@@ -1,12 +1,12 @@
 """`pattern(..)`: events that meet predicates one after the other, or then nothing for a while.
 
     >>> from lasp_edge import scans
-    >>> from lasp_edge.testing import said_by
+    >>> from lasp_edge.testing import scan_outputs
     >>> def opened(event): return event.value == 1
     >>> def closed(event): return event.value == 0
-    >>> said_by(scans.pattern(opened, closed, within_s=60), [1, 0, 1], times_s=[10, 30, 40])
+    >>> scan_outputs(scans.pattern(opened, closed, within_s=60), [1, 0, 1], times_s=[10, 30, 40])
     [(10000000, 30000000)]
-    >>> said_by(scans.pattern(opened, absent_s=600), [1, 0, 1], times_s=[10, 30, 40])
+    >>> scan_outputs(scans.pattern(opened, absent_s=600), [1, 0, 1], times_s=[10, 30, 40])
     [(40000000,)]
 
 The second one is "opened, and nothing came for ten minutes", which time alone brings.
@@ -30,14 +30,14 @@ class Pattern(Scan[tuple[int, ...]]):
     """A match: the times of its events in microseconds, as a tuple.
 
     >>> from lasp_edge import scans
-    >>> from lasp_edge.testing import said_by
-    >>> said_by(scans.pattern(lambda event: event.value == 1, absent_s=60), [0, 1])
+    >>> from lasp_edge.testing import scan_outputs
+    >>> scan_outputs(scans.pattern(lambda event: event.value == 1, absent_s=60), [0, 1])
     [(1000000,)]
 
     Two that begin a match before the next one comes have a match each, which that one ends:
 
     >>> one, two = (lambda event: event.value == 1), (lambda event: event.value == 2)
-    >>> said_by(scans.pattern(one, two, within_s=60), [1, 1, 2, 2])
+    >>> scan_outputs(scans.pattern(one, two, within_s=60), [1, 1, 2, 2])
     [(0, 2000000), (1000000, 2000000)]
 
     Args:

@@ -1,11 +1,11 @@
 """`rate(per_s)`: how fast a value changes: the difference to the one before, by the time between.
 
     >>> from lasp_edge import scans
-    >>> from lasp_edge.testing import said_by
-    >>> said_by(scans.rate(resolution="0.1"), [100, 130, 90], times_s=[0, 60, 80])
+    >>> from lasp_edge.testing import scan_outputs
+    >>> scan_outputs(scans.rate(resolution="0.1"), [100, 130, 90], times_s=[0, 60, 80])
     [0.5, -2.0]
     >>> litres_an_hour = scans.rate(per_s=3600, reset=True)
-    >>> said_by(litres_an_hour, [100, 130, 5], times_s=[0, 60, 120])
+    >>> scan_outputs(litres_an_hour, [100, 130, 5], times_s=[0, 60, 120])
     [1800.0, 300.0]
 
 Laws: each output is the exact quotient, rounded once to the step; two readings of one time have
@@ -26,10 +26,10 @@ class ChangeRate(Scan[float]):
     """This value less the one before, for each `per_s` seconds between them.
 
     >>> from lasp_edge import scans
-    >>> from lasp_edge.testing import said_by
-    >>> said_by(scans.rate(per_s=60), [0, 1, 3], times_s=[0, 60, 120])
+    >>> from lasp_edge.testing import scan_outputs
+    >>> scan_outputs(scans.rate(per_s=60), [0, 1, 3], times_s=[0, 60, 120])
     [1.0, 2.0]
-    >>> said_by(scans.rate(), [1, 5, 2], times_s=[0, 0, 1])  # none between two of one time
+    >>> scan_outputs(scans.rate(), [1, 5, 2], times_s=[0, 0, 1])  # none between two of one time
     [-3.0]
 
     Args:

@@ -1,8 +1,8 @@
 """`running(function, zero)`: what follows from everything so far, after each event.
 
     >>> from lasp_edge import scans
-    >>> from lasp_edge.testing import said_by
-    >>> said_by(scans.running(lambda total, event: total + event.value, 0), [5, 7, 6])
+    >>> from lasp_edge.testing import scan_outputs
+    >>> scan_outputs(scans.running(lambda total, event: total + event.value, 0), [5, 7, 6])
     [5, 12, 18]
 
 Law: each output is the function, applied to all events up to its place, one after the other. Cost:
@@ -22,8 +22,8 @@ class RunningState(Scan):
     """A state that each event changes, an output after each.
 
     >>> from lasp_edge import scans
-    >>> from lasp_edge.testing import said_by
-    >>> said_by(scans.running(lambda most, event: max(most, event.value)), [1, 3, 2])
+    >>> from lasp_edge.testing import scan_outputs
+    >>> scan_outputs(scans.running(lambda most, event: max(most, event.value)), [1, 3, 2])
     [1, 3, 3]
 
     Args:

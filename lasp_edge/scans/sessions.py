@@ -2,13 +2,13 @@
 
     >>> from lasp_edge import scans
     >>> from lasp_edge import folds
-    >>> from lasp_edge.testing import said_by
+    >>> from lasp_edge.testing import scan_outputs
     >>> runs = scans.sessions(gap_s=2, fold=folds.sum()).at(Resolution("1"))
-    >>> said_by(runs, [5, 7, 6], times_s=[1, 2, 10])
+    >>> scan_outputs(runs, [5, 7, 6], times_s=[1, 2, 10])
     [(1000000, 2000000, 12.0), (10000000, 10000000, 6.0)]
-    >>> said_by(runs, [5, 7], times_s=[1, 3])  # exactly a gap apart: two sessions
+    >>> scan_outputs(runs, [5, 7], times_s=[1, 3])  # exactly a gap apart: two sessions
     [(1000000, 1000000, 5.0), (3000000, 3000000, 7.0)]
-    >>> said_by(scans.sessions(gap_s=2, so_far=True), [5, 7, 6], times_s=[1, 2, 10])
+    >>> scan_outputs(scans.sessions(gap_s=2, so_far=True), [5, 7, 6], times_s=[1, 2, 10])
     [(1000000, 1000000, 1), (1000000, 2000000, 2), (10000000, 10000000, 1)]
 
 Laws: sessions do not overlap, and lie at least a gap apart; their folds' combination is the fold
@@ -37,9 +37,9 @@ class Sessions(Scan[tuple[Any, ...]]):
     It comes a gap after its last event, by time alone.
 
     >>> from lasp_edge import Resolution, folds, scans
-    >>> from lasp_edge.testing import said_by
+    >>> from lasp_edge.testing import scan_outputs
     >>> runs = scans.sessions(gap_s=2, fold=folds.sum()).at(Resolution("1"))
-    >>> said_by(runs, [5, 7, 6], times_s=[1, 2, 10])
+    >>> scan_outputs(runs, [5, 7, 6], times_s=[1, 2, 10])
     [(1000000, 2000000, 12.0), (10000000, 10000000, 6.0)]
 
     Args:

@@ -1,9 +1,9 @@
 """`time_weighted_mean(every_s)`: the mean over time: each value counts for as long as it held.
 
     >>> from lasp_edge import scans
-    >>> from lasp_edge.testing import said_by
+    >>> from lasp_edge.testing import scan_outputs
     >>> minutes = scans.time_weighted_mean(every_s=60, resolution="0.1")
-    >>> said_by(minutes, [10, 20, 40], times_s=[0, 45, 70])
+    >>> scan_outputs(minutes, [10, 20, 40], times_s=[0, 45, 70])
     [12.5, 36.7, 40.0]
 
 A value holds until the next one, but for at most `hold_s`. In the second minute above 20 held for
@@ -30,8 +30,8 @@ class TimeWeightedMean(Scan[float]):
     It comes by time alone. An interval in which no value held has no output.
 
     >>> from lasp_edge import scans
-    >>> from lasp_edge.testing import said_by
-    >>> said_by(scans.time_weighted_mean(every_s=10), [1, 3], times_s=[0, 5])
+    >>> from lasp_edge.testing import scan_outputs
+    >>> scan_outputs(scans.time_weighted_mean(every_s=10), [1, 3], times_s=[0, 5])
     [2.0, 3.0]
 
     Args:

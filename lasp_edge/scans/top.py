@@ -1,10 +1,10 @@
 """`top(n)`: the n greatest values so far, whenever they change; or those of a span, at each event.
 
     >>> from lasp_edge import scans
-    >>> from lasp_edge.testing import said_by
-    >>> said_by(scans.top(2), [5, 7, 6, 4, 9])
+    >>> from lasp_edge.testing import scan_outputs
+    >>> scan_outputs(scans.top(2), [5, 7, 6, 4, 9])
     [(5,), (7, 5), (7, 6), (9, 7)]
-    >>> said_by(scans.top(2, within_s=2), [5, 7, 6, 4, 9])
+    >>> scan_outputs(scans.top(2, within_s=2), [5, 7, 6, 4, 9])
     [(5,), (7, 5), (7, 6), (6, 4), (9, 4)]
 
 Laws: each output is the n greatest values up to its place, greatest first; without a
@@ -24,8 +24,8 @@ class TopValues(Scan[tuple[Any, ...]]):
     """The n greatest values so far as a tuple, greatest first, when they change.
 
     >>> from lasp_edge import scans
-    >>> from lasp_edge.testing import said_by
-    >>> said_by(scans.top(2), [1, 3, 2])
+    >>> from lasp_edge.testing import scan_outputs
+    >>> scan_outputs(scans.top(2), [1, 3, 2])
     [(1,), (3, 1), (3, 2)]
 
     Args:

@@ -13,7 +13,7 @@
         assert rows[0]["mean"] == 22.0
 """
 
-from lasp_edge.testing.laws import check_crdt, check_fold, check_program, check_scan, said_by
+from lasp_edge.testing.laws import check_crdt, check_fold, check_program, check_scan, scan_outputs
 from lasp_edge.testing.replay import ReplayedRows, ReplayOutcome, replay
 
 __all__ = [
@@ -24,5 +24,5 @@ __all__ = [
     "check_program",
     "check_scan",
     "replay",
-    "said_by",
+    "scan_outputs",
 ]

@@ -130,7 +130,7 @@ def check_scan(
     >>> from lasp_edge import scans
     >>> check_scan(scans.sessions(gap_s=5), [1, 2, 3], times_s=[0, 1, 20])
 
-    The arguments are those of `said_by`.
+    The arguments are those of `scan_outputs`.
 
     Raises:
         AssertionError: they do not, or they give what is not plain.
@@ -143,7 +143,7 @@ def check_scan(
     _complain([f"{scan!r}: {flaw}" for flaw in found])
 
 
-def said_by(
+def scan_outputs(
     scan: Scan,
     values: Sequence[Any],
     *,
@@ -154,7 +154,7 @@ def said_by(
     """Return the outputs of a scan over the values of one key, once everything is over.
 
     >>> from lasp_edge import scans
-    >>> said_by(scans.differences(), [100, 130, 180])
+    >>> scan_outputs(scans.differences(), [100, 130, 180])
     [30, 50]
 
     Args:

@@ -111,8 +111,8 @@ def vouch_frames(draw):
         for _ in range(draw(st.integers(0, 3)) if told else 0)
     ]
     sender, number, about = draw(replicas), draw(numbers), draw(names)
-    said_by = (draw(st.booleans()), tuple(others))
-    return VouchFrame(sender, number, about, *said, told, *said_by)
+    scan_outputs = (draw(st.booleans()), tuple(others))
+    return VouchFrame(sender, number, about, *said, told, *scan_outputs)
 
 
 @st.composite

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from lasp_edge import folds, scans
 from lasp_edge.folds.numbers import Resolution
-from lasp_edge.testing import check_scan, said_by
+from lasp_edge.testing import check_scan, scan_outputs
 
 VALUES = st.lists(st.integers(-5, 5), max_size=12)
 TIMED = st.lists(st.tuples(st.integers(0, 40), st.integers(-5, 5)), max_size=12).map(sorted)
@@ -18,7 +18,7 @@ few = settings(max_examples=25)
 @few
 @given(VALUES, st.integers(1, 4))
 def test_last_is_a_slice(values, n):
-    assert said_by(scans.last(n), values) == [
+    assert scan_outputs(scans.last(n), values) == [
         tuple(values[max(0, k - n + 1) : k + 1]) for k in range(len(values))
     ]
 
@@ -26,7 +26,7 @@ def test_last_is_a_slice(values, n):
 @few
 @given(VALUES)
 def test_differences_add_up(values):
-    outputs = said_by(scans.differences(), values)
+    outputs = scan_outputs(scans.differences(), values)
     assert sum(outputs) == (values[-1] - values[0] if values else 0)
     assert len(outputs) == max(0, len(values) - 1)
 
@@ -34,7 +34,7 @@ def test_differences_add_up(values):
 @few
 @given(VALUES, st.integers(1, 4))
 def test_count_windows_are_a_beginning_of_the_values(values, n):
-    outputs = said_by(scans.every(n), values)
+    outputs = scan_outputs(scans.every(n), values)
     assert [value for window in outputs for value in window] == values[: len(values) // n * n]
 
 
@@ -42,15 +42,15 @@ def test_count_windows_are_a_beginning_of_the_values(values, n):
 @given(VALUES)
 def test_changes_and_distinct_said_again_are_the_same(values):
     for scan in (scans.changes(), scans.distinct()):
-        outputs = said_by(scan, values)
-        assert said_by(scan, outputs) == outputs
-    assert said_by(scans.distinct(), values) == list(dict.fromkeys(values))
+        outputs = scan_outputs(scan, values)
+        assert scan_outputs(scan, outputs) == outputs
+    assert scan_outputs(scans.distinct(), values) == list(dict.fromkeys(values))
 
 
 @few
 @given(VALUES, st.integers(1, 3))
 def test_top_is_the_greatest_so_far(values, n):
-    outputs = said_by(scans.top(n), values)
+    outputs = scan_outputs(scans.top(n), values)
     assert outputs[-1:] == ([tuple(sorted(values, reverse=True)[:n])] if values else [])
     assert all(a != b for a, b in pairwise(outputs))
 
@@ -60,7 +60,7 @@ def test_top_is_the_greatest_so_far(values, n):
 def test_sessions_lie_a_gap_apart_and_hold_all_values(timed):
     scan = scans.sessions(gap_s=3, fold=folds.sum()).at(Resolution("1"))
     times_s, values = [at for at, _ in timed], [value for _, value in timed]
-    outputs = said_by(scan, values, times_s=times_s)
+    outputs = scan_outputs(scan, values, times_s=times_s)
     assert sum(total for _, _, total in outputs) == sum(values)
     assert all(b[0] - a[1] >= 3_000_000 for a, b in pairwise(outputs))
     inside = [[at for at in times_s if a <= at * 1_000_000 <= b] for a, b, _ in outputs]
@@ -79,7 +79,7 @@ def test_as_of_finds_the_newest_up_to_a_time(timed, within_s):
         if value > 0 and found and at - found[-1][0] <= within_s:
             expected.append((value, found[-1][1]))
     scan = scans.as_of("left", "right", within_s=within_s)
-    assert said_by(scan, values, times_s=times_s, names=names) == expected
+    assert scan_outputs(scan, values, times_s=times_s, names=names) == expected
 
 
 def opened(event):
@@ -92,7 +92,7 @@ def closed(event):
 
 def test_a_pattern_of_two_within_a_time():
     scan = scans.pattern(opened, closed, within_s=5)
-    outputs = said_by(scan, [1, 1, 0, 1, 0], times_s=[0, 2, 4, 10, 16])
+    outputs = scan_outputs(scan, [1, 1, 0, 1, 0], times_s=[0, 2, 4, 10, 16])
     assert outputs == [(0, 4_000_000), (2_000_000, 4_000_000)]
 
 
@@ -104,44 +104,44 @@ def test_a_pattern_asks_each_predicate_once_of_an_event_however_many_matches_wai
         return closed(event)
 
     scan = scans.pattern(opened, closed_at, within_s=60)
-    outputs = said_by(scan, [1, 1, 1, 0])
+    outputs = scan_outputs(scan, [1, 1, 1, 0])
     assert outputs == [(first_us, 3_000_000) for first_us in (0, 1_000_000, 2_000_000)]
     assert asked == [1_000_000, 2_000_000, 3_000_000]
 
 
 def test_a_pattern_of_two_and_then_nothing():
     scan = scans.pattern(opened, closed, within_s=5, absent_s=3)
-    outputs = said_by(scan, [1, 0, 1, 0, 7], times_s=[0, 2, 10, 11, 13])
+    outputs = scan_outputs(scan, [1, 0, 1, 0, 7], times_s=[0, 2, 10, 11, 13])
     assert outputs == [(0, 2_000_000)]
 
 
 def test_an_alarm_that_is_over_can_come_again():
     scan = scans.pattern(opened, absent_s=600)
-    outputs = said_by(scan, [1, 0, 1, 0, 1], times_s=[0, 100, 200, 900, 1000])
+    outputs = scan_outputs(scan, [1, 0, 1, 0, 1], times_s=[0, 100, 200, 900, 1000])
     assert outputs == [(200_000_000,), (1_000_000_000,)]
 
 
 def test_a_meter_that_was_exchanged_counts_from_zero():
     scan = scans.differences(reset=True).at(Resolution("1"))
-    assert said_by(scan, [100, 130, 130, 180, 5, 25]) == [30, 0, 50, 5, 20]
+    assert scan_outputs(scan, [100, 130, 130, 180, 5, 25]) == [30, 0, 50, 5, 20]
 
 
 def test_sessions_of_two_folds_have_their_parts():
     fold = folds.struct(count=folds.count(), mean=folds.mean())
     scan = scans.sessions(gap_s=2, fold=fold).at(Resolution("0.01"))
     assert list(scan.parts) == ["start_us", "end_us", "count", "mean"]
-    assert said_by(scan, [1.0, 2.0], times_s=[0, 1]) == [(0, 1_000_000, 2, 1.5)]
+    assert scan_outputs(scan, [1.0, 2.0], times_s=[0, 1]) == [(0, 1_000_000, 2, 1.5)]
 
 
 def test_values_that_do_not_fit_a_state_are_named():
     with pytest.raises(AssertionError, match="at most 65536 bytes"):
-        said_by(scans.distinct(), [f"{n:0200d}" for n in range(400)])
+        scan_outputs(scans.distinct(), [f"{n:0200d}" for n in range(400)])
 
 
 def test_a_cycle_that_does_not_end_is_named():
     scan = scans.loop(scans.last(1), lambda seen: seen)
     with pytest.raises(AssertionError, match="more than 1000 rounds"):
-        said_by(scan, [1])
+        scan_outputs(scan, [1])
 
 
 @pytest.mark.parametrize(
