@@ -184,6 +184,7 @@ def _plainly(found: dict[str, Any], now_us: int) -> list[str]:
         f"lake     {found['lake']}, {of}",
         f"job      {_running(runs['job'])}{_doing(found, first)}",
         *_failed(found["failure"]),
+        *(f"held     {each}" for each in found["held"]),
         f"lander   {_running(runs['lander'])}",
         f"final    {_final(found, now_us, blames=blames)}",
         "",

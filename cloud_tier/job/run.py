@@ -21,6 +21,7 @@ from cloud_tier.job.opened import Superseded
 from cloud_tier.job.step import Outcome
 from cloud_tier.job.watching import BatchWatch, steps_run_here
 from cloud_tier.lake.failed import forget_failure, note_failure, noted_failure
+from cloud_tier.lake.held import note_held
 from cloud_tier.lake.tables import LakeUnreadable
 from lasp_edge.errors import CommandError
 from lasp_edge.tool.stalls import waiting_for
@@ -105,8 +106,13 @@ class Progress:
         devices = "device" if count == 1 else "devices"
         late = f" ({self._too_late:,} too late for their windows)" if self._too_late else ""
         line = f"{count} {devices} heard, {self._panes:,} panes merged{late}, {final}{without}"
-        words = [", ".join([line, *waiting_for(self._last.holding)])]
-        return "; ".join([*words, *map(_no_gateway, self._last.unanswered), *self._last.stalls])
+        return "; ".join([", ".join([line, *waiting_for(self._last.holding)]), *self.held])
+
+    @property
+    def held(self) -> list[str]:
+        """The scans with local events that do not go on as they should, a text each."""
+        last = self._last
+        return [] if last is None else [*map(_no_gateway, last.unanswered), *last.stalls]
 
 
 def _no_gateway(scan: str) -> str:
@@ -311,6 +317,7 @@ class Run:
         line = self._progress.news()
         if line:
             self._say(line)
+            note_held(self._job.lake, self._progress.held)
         return bool(line)
 
 

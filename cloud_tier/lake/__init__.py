@@ -17,6 +17,7 @@ statements   what each commit of the job states of the other tables
 store_id     the id of the lake as a store, another one since it was put back
 torn         commits that a power cut may have torn, and what keeps them whole
 failed       why the job fails, as it notes it for those who look at the lake
+held         the scans that the job cannot go on with, noted likewise
 status       all of a lake in one report
 follower     the newest windows, for a page that shows them
 """

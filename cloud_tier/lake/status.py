@@ -17,6 +17,7 @@ from cloud_tier.lake.coverage import FleetCoverage, fleet_coverage, host_us
 from cloud_tier.lake.definitions import program_of
 from cloud_tier.lake.failed import noted_failure
 from cloud_tier.lake.feed import committed_ms, has_other_rows_since, newest_commits_us
+from cloud_tier.lake.held import noted_held
 from cloud_tier.lake.query import selected
 from cloud_tier.lake.tables import PROMISE, TICK, LakeTables
 from lasp_edge.errors import NotFound
@@ -53,8 +54,9 @@ def status(
         `landing` are not merged, as `oldest_us` when the first of them came, whether one of them
         has data or all have only the clocks of landers and promises of devices, and as `last_us`
         when the last merged batch was begun; `failure`: why the job fails, unless a batch was
-        merged since; `runs`: whether a job and a lander run, None where the lake's directory does
-        not tell; `job_since_us`: when a job that runs was started.
+        merged since; `held`: what a job that runs prints of scans that stand, or that nobody
+        answers; `runs`: whether a job and a lander run, None where the lake's directory does not
+        tell; `job_since_us`: when a job that runs was started.
 
     Raises:
         NotFound: there is no such lake.
@@ -78,6 +80,7 @@ def status(
         "rejects": _rejects(tables),
         "merged": _merged(tables, landing),
         "failure": failure and failure._asdict(),
+        "held": noted_held(tables) if runs else [],
         "runs": {
             "job": runs,
             "lander": is_locked(tables, f"{tables.log}/{LANDER_LOCK}"),

@@ -15,6 +15,7 @@ from cloud_tier.job.step import MergedState, Outcome
 from cloud_tier.job.watching import BatchWatch
 from cloud_tier.lake.definitions import note_made, outdated_windows, record
 from cloud_tier.lake.failed import noted_failure
+from cloud_tier.lake.held import noted_held
 from cloud_tier.lake.tables import BOOKMARK, LakeTables
 from lasp_edge import Program, folds
 from lasp_edge.errors import CommandError, UsageError
@@ -204,6 +205,21 @@ def test_run_that_merges_once_ends_while_a_lander_goes_on(spark, tmp_path, monke
     assert failed
     assert noted_failure(lake.lake) is None
     assert lake.current() == true_windows(PROGRAM, readings_of(5, each=2))
+
+
+def test_a_run_notes_scans_that_stand_beside_the_lake_until_they_go_on(spark, tmp_path):
+    lake = LakeUnderTest(spark, PROGRAM, tmp_path)
+    land(lake, [tick(1, BEGIN_US)])
+    printed = []
+    run = Run(spark, lake.job, None, trigger_s=None, say=printed.append)
+    known = MergedState.of(lake.job)
+    run._progress(Outcome(known, Coverage(None, (), ()), stalls=("odd stands",)))
+    assert run._report_progress()
+    assert printed[-1].endswith("; odd stands")
+    assert noted_held(lake.lake) == ["odd stands"]
+    run.run()
+    assert "odd" not in printed[-1]
+    assert noted_held(lake.lake) == []
 
 
 def test_query_that_does_not_start_is_tried_again(spark, tmp_path, monkeypatch):
