@@ -7,13 +7,15 @@ the names of devices that are away, are cut after the first few.
     'attic, cellar, garage and 2 more'
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from lasp_edge.language.halves import parted_scans
 from lasp_edge.language.plan import Plan
 from lasp_edge.link.trouble import CONNECTING
 from lasp_edge.tool.screen import ago
 
+_ENDS = "it ends when all are taken; Ctrl-C ends it before, and its next start sends them"
 MOST_NAMES = 3
 """Names that stand in a line, at most; `lasp-edge members` prints all."""
 
@@ -25,11 +27,20 @@ def write_plainly(report: Mapping[str, Any]) -> None:
 
 def write_until_done(report: Mapping[str, Any], plan: Plan) -> None:
     """Print the same of an agent that ends when all is landed, and for what it waits."""
-    print("; ".join([line_of(report), *_awaited(report, plan)]), flush=True)  # noqa: T201
+    print("; ".join([line_of(report), *waits_for(report, plan)]), flush=True)  # noqa: T201
 
 
-def _awaited(report: Mapping[str, Any], plan: Plan) -> list[str]:
-    """Return why the entries of windows and results have not landed."""
+def waits_for(report: Mapping[str, Any], plan: Plan) -> list[str]:
+    """Return why an agent that ends when all is landed has not ended, and until when."""
+    if scans := parted_scans(plan):
+        why = f"gateways may ask for readings that stay here (local= of {', '.join(scans)})"
+        return [f"--exit-when-done does not end it: {why}; Ctrl-C does"]
+    found = _waiting(report, plan)
+    return [*found, _ENDS] if found else []
+
+
+def _waiting(report: Mapping[str, Any], plan: Plan) -> list[str]:
+    """Return which entries have not landed, and why."""
     sinks: Mapping[str, Any] = report["sinks"]
     kinds = ["windows"] * bool(plan.windows) + ["results"] * bool(plan.stream_results)
     entries = f"entries of {' and '.join(kinds)}" if kinds else "entries"
@@ -38,11 +49,17 @@ def _awaited(report: Mapping[str, Any], plan: Plan) -> list[str]:
         if plan.windows or plan.fleet_results:
             return [f"{waiting} or gateway, and neither was heard yet (lasp-edge gateway --help)"]
         return [f"{waiting}, and none was heard yet (lasp-edge lander --help)"]
-    return [
-        f"{count} {entries} not taken by {name}: {reason}"
-        for name, sink in sinks.items()
-        for reason, count in sink.get("not_taken", {}).items()
-    ]
+    return [line for sink in sinks.items() for line in _waiting_for(*sink, entries)]
+
+
+def _waiting_for(name: str, sink: Mapping[str, Any], entries: str) -> Iterator[str]:
+    """Yield what a sink has not taken, and why."""
+    refused: Mapping[str, int] = sink.get("not_taken", {})
+    for reason, count in refused.items():
+        yield f"{count} {entries} not taken by {name}: {reason}"
+    unanswered = sink["waiting"] - sum(refused.values())
+    if unanswered:
+        yield f"{unanswered} {entries} wait for {name} to answer"
 
 
 def line_of(report: Mapping[str, Any]) -> str:

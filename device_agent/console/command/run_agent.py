@@ -20,7 +20,12 @@ from device_agent.agent.sources.source import Source
 from device_agent.agent.state.counters import Guard
 from device_agent.agent.state.store import Store
 from device_agent.console.belonging import need_own
-from device_agent.console.command.line import nothing_accepted, write_plainly, write_until_done
+from device_agent.console.command.line import (
+    nothing_accepted,
+    waits_for,
+    write_plainly,
+    write_until_done,
+)
 from device_agent.console.configuration.agent_options import (
     DEFAULTS,
     PLAIN_EVERY_S,
@@ -238,11 +243,12 @@ def _on(
 def _reporter(arguments: argparse.Namespace, plan: Plan) -> Reporter:
     if arguments.report is not None:
         return Reporter(round(arguments.report * SECOND_US), write_json)
-    until_done = partial(write_until_done, plan=plan)
-    plainly = until_done if arguments.exit_when_done else write_plainly
-    write = _log_report if is_json(arguments) else plainly
+    ends = plan if arguments.exit_when_done else None
+    plainly = write_plainly if ends is None else partial(write_until_done, plan=ends)
+    write = partial(_log_report, plan=ends) if is_json(arguments) else plainly
     return Reporter(round(PLAIN_EVERY_S * SECOND_US), write)
 
 
-def _log_report(report: dict[str, Any]) -> None:
-    tell_as_json("report", report=report)
+def _log_report(report: dict[str, Any], plan: Plan | None) -> None:
+    waits = {} if plan is None else {"waits_for": waits_for(report, plan)}
+    tell_as_json("report", report=report | waits)

@@ -13,8 +13,11 @@ from lasp_edge.tool.screen import ago
 from lasp_edge.units import SECOND_US
 from tests.device_agent.agents import greenhouse
 from tests.device_agent.support_site import Site
+from tests.lasp_edge.language.test_parting import plan_of
+from tests.lasp_edge.scans.support_synchronised import EventWindow
 
 OUTSIDE = {"trouble": None}
+ENDS = "; it ends when all are taken; Ctrl-C ends it before, and its next start sends them\n"
 SETTINGS = Settings(interval_us=SECOND_US)
 
 
@@ -186,10 +189,21 @@ def test_an_agent_that_ends_when_all_is_landed_says_that_it_waits_for_a_lander(p
     report, plan = attic.core.report() | OUTSIDE | {"dirty": 7, "sinks": {}}, greenhouse()
     write_until_done(report, plan)
     said_so = "; 7 entries of windows wait for a lander or gateway, and neither was heard yet"
-    assert said_so in capsys.readouterr().out
-    for heard in ({"dirty": 0}, {"sinks": {"lake": {"store": "5e1f", "waiting": 7}}}):
-        write_until_done(report | heard, plan)
-        assert capsys.readouterr().out == f"{line_of(report)}\n"
+    out = capsys.readouterr().out
+    assert said_so in out
+    assert out.endswith(ENDS)
+    write_until_done(report | {"dirty": 0}, plan)
+    assert capsys.readouterr().out == f"{line_of(report)}\n"
+    heard = {"sinks": {"lake": {"store": "5e1f", "waiting": 7}}}
+    write_until_done(report | heard, plan)
+    waits = "7 entries of windows wait for lake to answer"
+    assert capsys.readouterr().out == f"{line_of(report)}; {waits}{ENDS}"
+
+
+def test_an_agent_whose_readings_stay_on_it_says_that_it_does_not_end(pair, capsys):
+    attic, _ = pair
+    write_until_done(attic.core.report() | OUTSIDE, plan_of("a", EventWindow))
+    assert "; --exit-when-done does not end it: gateways may ask" in capsys.readouterr().out
 
 
 def test_an_agent_that_ends_when_all_is_landed_says_what_was_not_taken(pair, capsys):
@@ -198,7 +212,7 @@ def test_an_agent_that_ends_when_all_is_landed_says_what_was_not_taken(pair, cap
     report = attic.core.report() | OUTSIDE | {"dirty": 7, "sinks": {"lake": refused}}
     write_until_done(report, greenhouse())
     said = "7 entries of windows not taken by lake: no such window: use its program"
-    assert capsys.readouterr().out == f"{line_of(report)}; {said}\n"
+    assert capsys.readouterr().out == f"{line_of(report)}; {said}{ENDS}"
 
 
 def pool(*, window=False, fleet=False):
