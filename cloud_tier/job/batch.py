@@ -12,6 +12,7 @@ from cloud_tier.job import control, merge
 from cloud_tier.job.control import ControlState
 from cloud_tier.job.frames import at_most, frames, most_rows
 from cloud_tier.job.job import Job
+from cloud_tier.job.lives import DeviceLives, lives_after
 from cloud_tier.job.starts import SentPanes
 from cloud_tier.job.stored import append
 from cloud_tier.lake.coverage import liveness_of
@@ -37,6 +38,7 @@ class BatchSummary(NamedTuple):
         device_rows: the rows of `DEVICE_KINDS`, and the entries of the control log.
         sent: the panes one by one, of a program with parameters.
         control: the log of parameters, with the entries of the batch.
+        lives: the earlier lives of devices, with those that its promises replace.
     """
 
     panes_us: dict[int, dict[int, int]]
@@ -46,21 +48,46 @@ class BatchSummary(NamedTuple):
     device_rows: list[dict[str, Any]]
     sent: SentPanes
     control: ControlState
+    lives: DeviceLives
 
 
-def append_joined(
-    batch: DataFrame, job: Job, known: ControlState, frontier_us: int | None
-) -> BatchSummary:
+class BeforeBatch(NamedTuple):
+    """What was known before a batch, as far as rows follow from it.
+
+    Attributes:
+        frontier_us: F; None is bottom.
+        liveness: every promise.
+        control: the log of parameters.
+        lives: the earlier lives of devices.
+    """
+
+    frontier_us: int | None
+    liveness: Liveness
+    control: ControlState
+    lives: DeviceLives
+
+    def after(self, job: Job, rows: list[dict[str, Any]]) -> tuple[ControlState, DeviceLives]:
+        """Return the log and the lives after a batch of these rows; what is new of them is written.
+
+        It is there before the rows that it is about.
+        """
+        state = control.joined_log(job, self.control, self.frontier_us, rows)
+        lives = lives_after(self.lives, self.liveness, rows, self.frontier_us)
+        job.tables.append(job.lake.lattice, lives.rows_after(self.lives))
+        return state, lives
+
+
+def append_joined(batch: DataFrame, job: Job, known: BeforeBatch) -> BatchSummary:
     """Append a batch to `lattice`, joined in itself if it is large, and return its summary.
 
     The join of a small batch would cost as much as a query over it, and save rows which the next
-    compaction joins anyhow. What the batch's entries of the control log touch is written before it.
+    compaction joins anyhow. What the batch's entries of the control log touch, and earlier lives of
+    which its promises tell, are written before it.
 
     Args:
         batch: rows of `landing`.
         job: the program over the lake.
-        known: the log of parameters before.
-        frontier_us: F before the batch; None is bottom.
+        known: before the batch.
     """
     kinds: Sequence[str] = DEVICE_KINDS
     counted: Sequence[str] = _COUNTED
@@ -71,19 +98,19 @@ def append_joined(
         rows = at_most(_dated(landed, job), most_rows())
     if rows is not None:
         device_rows = rows.filter(pc.is_in(rows["kind"], value_set=pa.array(kinds))).to_pylist()
-        state = control.joined_log(job, known, frontier_us, device_rows)
+        after = known.after(job, device_rows)
         job.tables.append(job.lake.lattice, rows)
         counts = rows.group_by(counted).aggregate([([], "count_all")])
-        return _summary(counts, counted, device_rows, state)
+        return _summary(counts, counted, device_rows, *after)
     joined = merge.joined(landed, job.landed_names).persist()
     try:
         counts = joined.groupBy(*counted).agg(sql.count(sql.lit(1)).alias("count_all")).toArrow()
         device_rows = joined.where(one_of("kind", kinds)).toArrow().to_pylist()
-        state = control.joined_log(job, known, frontier_us, device_rows)
+        after = known.after(job, device_rows)
         append(_dated(joined, job), job, job.lake.lattice)
     finally:
         joined.unpersist()
-    return _summary(counts, counted, device_rows, state)
+    return _summary(counts, counted, device_rows, *after)
 
 
 def _dated(rows: DataFrame, job: Job) -> DataFrame:
@@ -91,7 +118,11 @@ def _dated(rows: DataFrame, job: Job) -> DataFrame:
 
 
 def _summary(
-    counts: pa.Table, counted: Sequence[str], device_rows: list[dict[str, Any]], state: ControlState
+    counts: pa.Table,
+    counted: Sequence[str],
+    device_rows: list[dict[str, Any]],
+    state: ControlState,
+    lives: DeviceLives,
 ) -> BatchSummary:
     """Return the summary of a batch.
 
@@ -100,6 +131,7 @@ def _summary(
         counted: by which columns they were counted.
         device_rows: its rows of `DEVICE_KINDS`, and its entries of the control log.
         state: after its entries of the log.
+        lives: after its promises.
     """
     sent: dict[int, set[tuple[str, str, int]]] = {}
     panes_us: dict[int, dict[int, int]] = {}
@@ -116,4 +148,4 @@ def _summary(
         elif kind == VARIABLE:
             shards.setdefault(stream, set()).add(shard)
     liveness = liveness_of(device_rows, state.digest)
-    return BatchSummary(panes_us, shards, rows, liveness, device_rows, sent, state)
+    return BatchSummary(panes_us, shards, rows, liveness, device_rows, sent, state, lives)

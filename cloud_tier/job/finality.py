@@ -5,10 +5,12 @@ to step is data: SQL compares a window's end with it.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from cloud_tier.job.job import Job
+from cloud_tier.job.lives import DeviceLives
 from lasp_edge.protocol.frontier import (
     AwaitedDevices,
     Coverage,
@@ -17,6 +19,7 @@ from lasp_edge.protocol.frontier import (
     awaited,
     is_listening,
 )
+from lasp_edge.protocol.lost_stores import LackingStretches, LostStretch, touching
 from lasp_edge.protocol.waiting import WindowWaiting
 from lasp_edge.protocol.window_rows import listed
 
@@ -32,7 +35,8 @@ class MissingUntil(NamedTuple):
         after_us, until_us: the stretch; the former is excluded.
         devices: the first of their names, as a row has them.
         number: how many there are.
-        left_out: the same of those that are left out of windows as far as F has passed them.
+        left_out: the same of those that are left out of windows as far as F has passed them, or
+            that may lack readings in them.
         left_out_number: how many these are.
         either: the same of those that are one or the other.
         either_number: how many these are.
@@ -51,18 +55,20 @@ class MissingUntil(NamedTuple):
 class MissingDevices:
     """The devices that are missing in windows, by the windows' ends.
 
-    They are those of `AwaitedDevices.before` and `AwaitedDevices.behind`. They change where an
-    end passes a device's promise, and nowhere else. So the ends of a step's windows fall into few
-    stretches, however many rows the windows have.
+    They are those of `AwaitedDevices.before` and `AwaitedDevices.behind`, and those of which
+    readings may be missing. They change where an end passes a device's promise, or a window of some
+    size begins or ceases to share time with what a lost store had, and nowhere else. So the ends of
+    a step's windows fall into few stretches, however many rows the windows have.
 
     Args:
         awaited: for whom windows wait.
         frontier: F; None is bottom.
+        lacking: of which devices readings may be missing, and of which stretch.
 
     >>> from lasp_edge.protocol.frontier import AwaitedDevice
     >>> devices = (AwaitedDevice("a", 30, 30), AwaitedDevice("b", 12, 12))
     >>> missing = MissingDevices(AwaitedDevices(devices, 40), 10)
-    >>> for each in missing.stretches(40, [range(10, 60, 10)]):
+    >>> for each in missing.stretches(40, 10, [range(10, 60, 10)]):
     ...     print(each.until_us, repr(each.devices))
     12 ''
     30 'b'
@@ -70,8 +76,13 @@ class MissingDevices:
     9223372036854775807 ''
     """
 
-    def __init__(self, awaited: AwaitedDevices, frontier: int | None) -> None:
-        devices = awaited.devices
+    def __init__(
+        self,
+        awaited: AwaitedDevices,
+        frontier: int | None,
+        lacking: Sequence[tuple[str, LostStretch]] = (),
+    ) -> None:
+        devices, self._lacking = awaited.devices, lacking
         self._formers = sorted((each.former_us, each.device) for each in devices)
         self._lows = sorted((each.low_us, each.device) for each in devices)
         behind = awaited.behind(BEFORE_ALL_US if frontier is None else frontier)
@@ -79,14 +90,22 @@ class MissingDevices:
         promised = (*self._formers, *self._lows, *self._behind)
         self._promised_us = {at_us for at_us, _ in promised}
 
-    def stretches(self, lead_us: int, ends: Iterable[range]) -> Iterator[MissingUntil]:
+    def stretches(
+        self, lead_us: int, size_us: int, ends: Iterable[range]
+    ) -> Iterator[MissingUntil]:
         """Yield stretches that cover all time; two without an end between them are one.
 
         Args:
             lead_us: the furthest that any device has promised.
-            ends: of windows.
+            size_us: of the windows.
+            ends: of the windows.
         """
-        changes_us = sorted({lead_us, *self._promised_us})
+        lost_us = {
+            us
+            for _, (since_us, until_us) in self._lacking
+            for us in (since_us, until_us + size_us - 1)
+        }
+        changes_us = sorted({lead_us, *self._promised_us, *lost_us})
         end_of: dict[int, int] = {}
         for several in ends:
             at = 0
@@ -100,24 +119,24 @@ class MissingDevices:
             until_us = changes_us[place] if number < len(places) else AFTER_ALL_US
             missing = self._before(end_of[place], lead_us)
             left_out = _promised_before(self._behind, end_of[place])
-            either = _counted({*missing, *left_out})
+            left_out |= touching(self._lacking, end_of[place] - size_us, end_of[place])
+            either = _counted(missing | left_out)
             names = (*_counted(missing), *_counted(left_out), *either)
             yield MissingUntil(after_us, until_us, *names)
             after_us = until_us
 
-    def _before(self, end_us: int, lead_us: int) -> Sequence[tuple[int, str]]:
+    def _before(self, end_us: int, lead_us: int) -> set[str]:
         if end_us > lead_us:
-            return ()
+            return set()
         return _promised_before(self._formers, end_us) or _promised_before(self._lows, end_us)
 
 
-def _counted(devices: Iterable[tuple[int, str]]) -> tuple[str, int]:
-    names = {device for _, device in devices}
-    return listed(names), len(names)
+def _counted(devices: Collection[str]) -> tuple[str, int]:
+    return listed(devices), len(devices)
 
 
-def _promised_before(promised: Sequence[tuple[int, str]], end_us: int) -> Sequence[tuple[int, str]]:
-    return promised[: bisect_left(promised, (end_us, ""))]
+def _promised_before(promised: Sequence[tuple[int, str]], end_us: int) -> set[str]:
+    return {device for _, device in promised[: bisect_left(promised, (end_us, ""))]}
 
 
 class StepFinality(NamedTuple):
@@ -129,6 +148,7 @@ class StepFinality(NamedTuple):
         missing: the devices that are missing in windows.
         lead_us: window -> the furthest that any device has promised.
         awaited: for whom windows, and rows of results over the fleet, wait.
+        lacking: of which devices readings may be missing.
     """
 
     coverage: Coverage
@@ -136,10 +156,16 @@ class StepFinality(NamedTuple):
     missing: MissingDevices
     lead_us: Mapping[str, int]
     awaited: AwaitedDevices
+    lacking: LackingStretches = LackingStretches()
 
 
 def finality_of(
-    job: Job, frontier: int | None, liveness: Liveness, waiting: WindowWaiting
+    job: Job,
+    frontier: int | None,
+    liveness: Liveness,
+    waiting: WindowWaiting,
+    lives: DeviceLives,
+    before: Mapping[str, LostStretch] = MappingProxyType({}),
 ) -> StepFinality:
     """Return how sure windows are.
 
@@ -148,6 +174,8 @@ def finality_of(
         frontier: F so far; None is bottom.
         liveness: every promise and tick, and the member commands.
         waiting: since when windows wait.
+        lives: of devices, before their present ones.
+        before: the stretches of lost stores as they were known when rows were written last.
     """
     terms = (liveness, job.roster, job.dead_after_us)
     due_us = {name: waiting.due_us(wait_us) for name, wait_us in job.waits.items()}
@@ -155,8 +183,9 @@ def finality_of(
     holding = awaited(*terms).led_by(coverage.frontier)
     led = {n: holding.led_by(waiting.ends_us.get(wait_us)) for n, wait_us in job.waits.items()}
     lead_us = {name: each.lead_us for name, each in led.items()}
-    missing = MissingDevices(holding, coverage.frontier)
-    return StepFinality(coverage, due_us, missing, lead_us, holding)
+    lacking = LackingStretches.of(lives.lost, before, lives.earlier, coverage.expected)
+    missing = MissingDevices(holding, coverage.frontier, lacking.lacking)
+    return StepFinality(coverage, due_us, missing, lead_us, holding, lacking)
 
 
 def clock_us(job: Job, frontier: int | None, liveness: Liveness) -> int | None:

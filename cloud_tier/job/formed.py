@@ -15,10 +15,10 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
-from cloud_tier.job.completed import NOTHING_COMPLETED, CompletedWindows
 from cloud_tier.job.control import ControlState, due_under_log_us
 from cloud_tier.job.finality import BEFORE_ALL_US, StepFinality
 from cloud_tier.job.job import Job
+from cloud_tier.job.renamed import NOTHING_RENAMED, RenamedWindows
 from cloud_tier.job.starts import RecomputedStarts, spans_by_window
 from cloud_tier.lake.sqltext import any_of, one_of, within
 from cloud_tier.lake.tables import PANE
@@ -122,14 +122,14 @@ class StepWindows:
         state: the log of parameters, and the starts that wait for it.
         starts: which starts.
         promised_us: G, up to which all have promised under the present log; None for nothing.
-        completed: those of which a device that their rows name has sent everything since.
+        renamed: those whose rows are to name others, as devices have spoken.
     """
 
     job: Job
     state: ControlState
     starts: Sequence[RecomputedStarts]
     promised_us: int | None = None
-    completed: CompletedWindows = NOTHING_COMPLETED
+    renamed: RenamedWindows = NOTHING_RENAMED
 
     @property
     def changing(self) -> dict[str, Window]:
@@ -210,7 +210,9 @@ class StepWindows:
                 *(form.of_stream, form.from_us, form.until_us - 1),
             )
             for form in self.forms
-            for stretch in finality.missing.stretches(finality.lead_us[form.of], self._ends(form))
+            for stretch in finality.missing.stretches(
+                finality.lead_us[form.of], form.size_us, self._ends(form)
+            )
         ]
         return _table(_SHAPES, rows)
 

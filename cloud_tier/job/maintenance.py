@@ -46,6 +46,7 @@ from cloud_tier.lake.tables import (
     CONTROL,
     CUT,
     HELD,
+    LIVES,
     MARK,
     MEMBER,
     PANE,
@@ -134,7 +135,7 @@ def compact(spark: SparkSession, job: Job, dates: Sequence[str], into: str = "")
         kept = [
             *(promises.join(made.rows(each).frame(), at_step, "leftsemi") for each in _steps(job)),
             others.where(any_of([one_of("kind", _KEPT), is_newest_bookmark(job)])),
-            merge.latest(others.where(one_of("kind", (PROMISE, TICK))), job.landed_names),
+            merge.latest(others.where(one_of("kind", (PROMISE, TICK, LIVES))), job.landed_names),
             merge.standing(made.view(others.where(one_of("kind", [VARIABLE])))).frame(),
         ]
         dated = merge.with_date(reduce(DataFrame.unionByName, kept), job.windows)

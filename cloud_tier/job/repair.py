@@ -37,7 +37,7 @@ def repair(
         known: what `step.recalled` returns.
         windows: only these; None for all, and the fleet-wide values.
     """
-    finality = finality_of(job, known.frontier, known.liveness, known.waiting)
+    finality = finality_of(job, known.frontier, known.liveness, known.waiting, known.lives)
     # A window that F has passed is made final with the F that was recorded, not a newer one.
     if windows is None:
         everything = touched(job.folds, {}, everything=True)

@@ -23,14 +23,15 @@ from typing import Final, NamedTuple, Self
 from pyspark.sql import DataFrame, SparkSession
 
 from cloud_tier.job import control, dynamic, merge, prefilter, stored, windows
-from cloud_tier.job.batch import BatchSummary, append_joined
+from cloud_tier.job.batch import BatchSummary, BeforeBatch, append_joined
 from cloud_tier.job.bookmark import Bookmark, known_values, stored_bookmark
-from cloud_tier.job.completed import completed_windows
 from cloud_tier.job.control import ControlState
 from cloud_tier.job.finality import StepFinality, become_due, clock_us, finality_of
 from cloud_tier.job.formed import StepWindows
 from cloud_tier.job.frames import frames
 from cloud_tier.job.job import Job
+from cloud_tier.job.lives import DeviceLives
+from cloud_tier.job.renamed import renamed_windows
 from cloud_tier.job.results import Frontiers, append_results
 from cloud_tier.job.starts import StepBounds, starts_of_step, too_late
 from cloud_tier.job.streams import LakeStreams, StepFrontier, streams_of
@@ -49,6 +50,7 @@ from lasp_edge.protocol import spans
 from lasp_edge.protocol.frontier import NOTHING_HEARD, Coverage, Liveness, caught_up
 from lasp_edge.protocol.lake_columns import REPLACED
 from lasp_edge.protocol.limits import EARLIEST_PANE_US, LATEST_PANE_US
+from lasp_edge.protocol.lost_stores import grown
 from lasp_edge.protocol.waiting import WindowWaiting
 
 _ENTRY: Final = (*merge.ENTRY_IDENTITY, "seq", *REPLACED)
@@ -63,6 +65,7 @@ class MergedState(NamedTuple):
         frontier: F; None is bottom.
         liveness: every promise and tick, and the member commands.
         control: the log of parameters, and the starts that wait for promises under it.
+        lives: of devices, before their present ones.
         waiting: since when windows wait, and which were due in the last step of this process; at
             its start none was, so the first step looks at all that are not final.
         current_rows: the newest rows of `globals`.
@@ -78,6 +81,7 @@ class MergedState(NamedTuple):
     frontier: int | None
     liveness: Liveness
     control: ControlState
+    lives: DeviceLives
     waiting: WindowWaiting
     current_rows: dynamic.CurrentRows = MappingProxyType({})
     complete: bool = True
@@ -90,7 +94,8 @@ class MergedState(NamedTuple):
     def of(cls, job: Job) -> Self:
         """Return the state of a lake into which nothing was merged."""
         waiting = WindowWaiting.of(job.waits_us)
-        return cls(None, NOTHING_HEARD, ControlState.of(job), waiting, streams=streams_of(job))
+        state = (None, NOTHING_HEARD, ControlState.of(job), DeviceLives(), waiting)
+        return cls(*state, streams=streams_of(job))
 
     @property
     def before(self) -> spans.PassedFrontier:
@@ -143,9 +148,13 @@ def step(batch: DataFrame, batch_id: int, job: Job, known: MergedState) -> Outco
     """
     del batch_id
     spark = batch.sparkSession
-    summary = append_joined(batch, job, known.control, known.frontier)
+    summary = append_joined(
+        batch, job, BeforeBatch(known.frontier, known.liveness, known.control, known.lives)
+    )
     now = _joined(job, known, summary)
-    finality = finality_of(job, known.frontier, now.liveness, now.waiting)
+    before = {} if known.is_first else known.lives.lost  # else all that was known is written
+    terms = (now.liveness, now.waiting, now.lives, before)
+    finality = finality_of(job, known.frontier, *terms)
     frontiers = Frontiers(known.rows_frontier, finality.coverage.frontier)
     results = append_results(job, summary.panes_us, frontiers)
     results += _append_streamed(job, known, now, summary, finality)
@@ -215,6 +224,7 @@ def _joined(job: Job, known: MergedState, summary: BatchSummary) -> MergedState:
     now_us = clock_us(job, known.frontier, liveness)
     return known._replace(
         liveness=liveness,
+        lives=summary.lives,
         waiting=known.waiting.joined(steps, now_us),
         control=control.joined_promises(summary.control, steps, now_us),
     )
@@ -228,12 +238,14 @@ def _recomputed(
     due = become_due(job, known.waiting, now.waiting)
     bounds = StepBounds(known.before, finality.coverage.frontier, promised_us, due)
     starts = starts_of_step(job, now.control, summary.panes_us, summary.sent, bounds)
-    liveness = now.liveness
+    liveness, lacking = now.liveness, finality.lacking
     ends_us = caught_up(known.liveness, liveness, job.roster, known.frontier)
     if known.frontier is not None and (known.is_first or now.control.held):
         ends_us = range(EARLIEST_PANE_US, known.frontier + 1)
-    completed = completed_windows(job, now.control.regimes, liveness, ends_us, known.frontier)
-    return StepWindows(job, now.control, [*starts, *completed.starts], promised_us, completed)
+        lacking = lacking._replace(grown=grown({}, now.lives.lost, now.lives.earlier))
+    regimes = now.control.regimes
+    renamed = renamed_windows(job, regimes, liveness, lacking, ends_us, known.frontier)
+    return StepWindows(job, now.control, [*starts, *renamed.starts], promised_us, renamed)
 
 
 def _caught_up(job: Job, known: MergedState, now: MergedState, rows_us: int | None) -> range:
@@ -351,6 +363,7 @@ def recalled(job: Job) -> MergedState:
         frontier,
         liveness,
         log,
+        DeviceLives.of(rows_of_devices),
         waiting,
         complete=complete,
         rows_frontier=_rows_frontier(job, bookmark),

@@ -9,8 +9,8 @@ from the current one:
 
 Differs means: the status, a column of the partial, or how many devices are in. The last is not
 implied: a further device may leave a minimum as it was. Names of devices alone make a row where one
-has sent everything since (`cloud_tier.job.completed`), and where the frontier passes the end of a
-window again that is longer than when it was final.
+has sent everything since, or has lost some (`cloud_tier.job.renamed`), and where the frontier
+passes the end of a window again that is longer than when it was final.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,6 +21,7 @@ from cloud_tier.job import own_combine, totals
 from cloud_tier.job.finality import StepFinality
 from cloud_tier.job.formed import RECORD, StepWindows
 from cloud_tier.job.frames import Frames
+from cloud_tier.job.renamed import IS_RENAMED
 from cloud_tier.job.selection import Selection
 from cloud_tier.lake.sqltext import (
     any_of,
@@ -104,6 +105,9 @@ def recomputed(
     if held is not None:
         within_ = "window = _held AND start_us BETWEEN _least_us AND _most_us"
         both = both.join(made.rows(held).alias("held"), within_, "LEFT")
+    renamed = windows.renamed.rows
+    if renamed is not None:
+        both = both.join(made.rows(renamed).alias("renamed"), IS_RENAMED, "LEFT")
     return _revisions(both, columns, windows, some_held=held is not None)
 
 
@@ -216,7 +220,8 @@ def _revisions(
     excluded, excluded_devices = (
         f"if({held}, _either{of}, _excluded{of})" for of in ("", "_devices")
     )
-    names = f"if({_WAS_SHORT}, _old_names <> xxhash64({excluded}), {windows.completed.condition})"
+    names = "false" if windows.renamed.rows is None else "_at_window IS NOT NULL"
+    names = f"if({_WAS_SHORT}, _old_names <> xxhash64({excluded}), {names})"
     renamed = f"coalesce({is_final} AND _is_passed AND {names}, false)"
     differs = f"(NOT ({' AND '.join(same)}) OR {renamed})"
     passed = f"(_is_passed AND ({is_final} OR NOT _is_held))"

@@ -196,7 +196,7 @@ def liveness_of(rows: Iterable[Mapping[str, Any]], control: int | None = None) -
             member = Member(row["control"], row["retired"], version)
             membership |= Membership({row["device"]: member})
         elif row["kind"] == PROMISE:
-            promise = _promise(row)
+            promise = promise_in(row)
             if control is not None and row["changed"] != control:
                 promise = void(promise)
             promises |= Frontier({row["device"]: promise})
@@ -217,7 +217,7 @@ def promised_steps(
         rows: of `landing` or `lattice`.
         known: the newest promise of each device before them.
     """
-    promises = [(row["device"], _promise(row)) for row in rows if row["kind"] == PROMISE]
+    promises = [(row["device"], promise_in(row)) for row in rows if row["kind"] == PROMISE]
     newest, news = dict(known), []
     for device, promise in sorted(promises, key=lambda each: (each[1].heard_us, each[1].version)):
         if device not in newest or promise > newest[device]:
@@ -226,7 +226,8 @@ def promised_steps(
     return steps_of(news)
 
 
-def _promise(row: Mapping[str, Any]) -> Promise:
+def promise_in(row: Mapping[str, Any]) -> Promise:
+    """Return the promise that a row of `landing` or `lattice` holds."""
     version = Version(row["incarnation"], row["nonce"], row["seq"])
     return Promise(version, row["low_us"], bool(row["done"]), row["received_us"])
 

@@ -30,7 +30,17 @@ from cloud_tier.lake.marks import check_made_again, old_marks
 from cloud_tier.lake.matching import Wanted, check_there, count, has_keys
 from cloud_tier.lake.query import selected
 from cloud_tier.lake.sqltext import any_of, standard_literal
-from cloud_tier.lake.tables import BOOKMARK, CUT, MARK, PANE, PROMISE, TICK, VARIABLE, LakeTables
+from cloud_tier.lake.tables import (
+    BOOKMARK,
+    CUT,
+    LIVES,
+    MARK,
+    PANE,
+    PROMISE,
+    TICK,
+    VARIABLE,
+    LakeTables,
+)
 from lasp_edge.errors import UsageError
 from lasp_edge.protocol.lake_columns import ITEMS
 from lasp_edge.units import SECOND_US
@@ -92,7 +102,7 @@ def _landed(table: DeltaTable, wanted: Wanted) -> str:
     """Return which rows of `landing` are wanted, or of those of devices in `lattice`."""
     kinds = f"kind = '{PANE}'"
     if wanted.before_us is None:
-        others = (PANE, VARIABLE) if wanted.key is not None else (PANE, VARIABLE, PROMISE)
+        others = [PANE, VARIABLE] + ([] if wanted.key is not None else [PROMISE, LIVES])
         kinds = f"kind IN ({', '.join(map(standard_literal, others))})"
     return wanted.entries(table, kinds)
 

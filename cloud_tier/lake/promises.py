@@ -12,12 +12,12 @@ from typing import Any, Final
 import pyarrow as pa
 
 from cloud_tier.lake.sqltext import one_of
-from cloud_tier.lake.tables import MEMBER, PROMISE, TICK
+from cloud_tier.lake.tables import LIVES, MEMBER, PROMISE, TICK
 from crdts.frontier import BOTTOM_US
 from lasp_edge.protocol.lake_columns import LANDED, PANE_DATE
 from lasp_edge.protocol.waiting import Step, WindowWaiting, grid_us
 
-DEVICE_KINDS: Final = (PROMISE, TICK, MEMBER)
+DEVICE_KINDS: Final = (PROMISE, TICK, MEMBER, LIVES)
 """The kinds of row by which it is known which devices there are, and how far each has come."""
 _NEWEST_FIRST: Final = (
     "incarnation DESC, nonce DESC, seq DESC, low_us DESC NULLS LAST, done DESC, received_us"
@@ -33,7 +33,7 @@ Select = Callable[[str], pa.Table]
 
 
 def device_rows(select: Select) -> list[dict[str, Any]]:
-    """Return all member commands, and the newest promise of each device and tick of each lander."""
+    """Return all member commands, and of all other rows the newest of each device or lander."""
     named = ", ".join(LANDED)
     query = (
         f"SELECT {named} FROM (SELECT {named}, row_number() OVER (PARTITION BY kind, device, "  # noqa: S608 - ours

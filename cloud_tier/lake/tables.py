@@ -10,7 +10,7 @@
     programs   what the windows and folds in the lake mean, so that readers need no program
 
 `landing` and `lattice` hold irreducibles of the fleet's lattices as rows, so Spark's `max`,
-`max_by` and `sum` are the join. Ten kinds of row share the columns. (incarnation, nonce, seq) is
+`max_by` and `sum` are the join. Eleven kinds of row share the columns. (incarnation, nonce, seq) is
 a version, and all rows have `received_us`, the time at which the lander took them in:
 
     pane       one replica's partial of one pane (`stream`, `key`, `pane_us`) of a device; the
@@ -23,27 +23,27 @@ a version, and all rows have `received_us`, the time at which the lander took th
                the seq at which the key itself last changed. An entry without keys is one row whose
                `key` is NULL, and only says that all others are gone
     promise    a device's low watermark `low_us`, or that it is `done`, as of its version;
-               `received_us` is when that version first came
-    tick       the clock of a `lander` at the end of its segment `seq`: it has listened from
-               `since_us` until `now_us`
+               `received_us` is when that version first came. From `since_us` on no other store of
+               the device has accepted readings alone, where it states that
+    tick       a `lander`'s clock `now_us` at the end of segment `seq`; it listens since `since_us`
     member     an operator's command on a device, the one numbered `control`: `retired` or not; if
                it is, panes up to the version still count
     control    an entry of the log of a parameter `key`, for a `device` or "" for all, from
                `pane_us` on (`cloud_tier.lake.controls`). `changed` of a promise: its log's digest
+
+Of the others, which a job keeps for a start, the rows with the greatest `seq` count:
+
     held       starts of a window `key`, from `pane_us` to `now_us`, that wait until all devices
-               have promised again (`cloud_tier.job.control`); those of the greatest `seq` count
-    cut        where the streams over the fleet stand at `pane_us`, packed in `said`, until the
-               next one at `low_us` (`cloud_tier.job.fleet_history`); the greatest `seq` counts
+               have promised again (`cloud_tier.job.control`)
+    lives      what is known of the lives of a device before its present one, and of which stretch
+               of time a lost store may have had more (`cloud_tier.job.lives`)
+    cut        where the streams over the fleet stand at `pane_us`, packed in `said`, until `low_us`
     mark       of a scan with local events the events in order of a cell at `pane_us`, packed in
-               `said`, needed until `low_us` (`cloud_tier.job.fleet_history`); the greatest `seq`
-               counts
-    bookmark   what the job knew at a version of the other tables (`cloud_tier.job.bookmark`), from
-               where a start reads on; those of the greatest `seq` count
+               `said`, needed until `low_us` (both: `cloud_tier.job.fleet_history`)
+    bookmark   what the job knew at a version of the other tables (`cloud_tier.job.bookmark`)
 
 A column that a kind of row has no use for is NULL, or 0 or "" where rows are grouped by it
-(`ABSENT`). The columns stand in `lasp_edge.protocol.lake_columns`, where they are reserved too; to
-add one takes a line there, its meaning here, and the code that fills it.
-
+(`ABSENT`). The columns stand in `lasp_edge.protocol.lake_columns`, where they are reserved too.
 Tables are plain (reader version 1, writer version 2): any Delta reader opens them.
 """
 
@@ -84,6 +84,7 @@ PROMISE: Final = "promise"
 MEMBER: Final = "member"
 TICK: Final = "tick"
 CONTROL: Final = "control"
+LIVES: Final = "lives"
 HELD: Final = "held"
 CUT: Final = "cut"
 MARK: Final = "mark"

@@ -15,6 +15,7 @@ from crdts.frontier import Promise
 from lasp_edge.language.fleet_regimes import FleetRegimes
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.acceptance import Accepted, CommandRows, EntryRows, PaneRows, Rows
+from lasp_edge.protocol.frames import EVERY_WINDOW
 from lasp_edge.protocol.frontier import Tick
 
 RowBatch = tuple[int, dict[str, Any]]
@@ -44,7 +45,8 @@ class LandedColumns:
         batches = [each for row in accepted.rows for each in self._batches(row)]
         control = None if self._regimes is None else self._regimes.control
         promises = accepted.promises.entries.items()
-        batches += [_promise(device, promise, control) for device, promise in promises]
+        stated = {device: dict(each).get(EVERY_WINDOW) for device, each in accepted.begun.items()}
+        batches += [_promise(*each, stated.get(each[0]), control) for each in promises]
         batches.append(_tick(lander, tick))
         arrays = [_array(field, batches) for field in self._schema]
         return pa.Table.from_arrays(arrays, schema=self._schema)
@@ -115,13 +117,14 @@ def _commands(row: CommandRows) -> Iterable[RowBatch]:
         yield 1, {**columns, "received_us": row.received_us}
 
 
-def _promise(device: str, promise: Promise, control: int | None) -> RowBatch:
+def _promise(device: str, promise: Promise, since_us: int | None, control: int | None) -> RowBatch:
     version, low_us, done, heard_us = promise
     return 1, {
         "kind": PROMISE,
         "device": device,
         "low_us": low_us,
         "done": done,
+        "since_us": since_us,
         "changed": control,
         "received_us": heard_us,
         **version._asdict(),

@@ -31,7 +31,7 @@ STATED: Final[Mapping[str, str]] = {
     "now_us": "long",
     "since_us": "long",
 }
-"""The values of a member command or a tick; NULL in other rows."""
+"""The values of a member command or a tick; NULL in other rows, but for `since_us` of a promise."""
 
 KEPT_APART: Final[Mapping[str, str]] = {**IDENTITY, **STATED}
 """Landed rows that differ in one of these are kept side by side."""

@@ -13,6 +13,7 @@ from cloud_tier.job.control import ControlState
 from cloud_tier.job.finality import finality_of
 from cloud_tier.job.formed import StepWindows
 from cloud_tier.job.frames import frames
+from cloud_tier.job.lives import DeviceLives
 from cloud_tier.job.starts import RecomputedStarts
 from cloud_tier.job.stored import read
 from cloud_tier.lake.sqltext import literal
@@ -158,7 +159,7 @@ def test_merge_path_is_hash_aggregation_in_spark_alone(spark, tmp_path):
     ]
     step_windows = StepWindows(lake.job, ControlState.of(lake.job), starts)
     with frames(spark, few=False) as made:
-        finality = finality_of(lake.job, 5, NOTHING_HEARD, WindowWaiting({}))
+        finality = finality_of(lake.job, 5, NOTHING_HEARD, WindowWaiting({}), DeviceLives())
         views = (made.view(lattice), made.view(written))
         changed = windows.recomputed(made, *views, step_windows, finality).frame()
         for frame in (changed, merge.latest(merge.joined(lattice, NAMES), NAMES)):

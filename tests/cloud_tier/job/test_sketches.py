@@ -15,6 +15,7 @@ from cloud_tier.job.control import ControlState
 from cloud_tier.job.finality import finality_of
 from cloud_tier.job.formed import StepWindows
 from cloud_tier.job.frames import frames
+from cloud_tier.job.lives import DeviceLives
 from cloud_tier.job.maintenance import compact
 from cloud_tier.job.repair import repair
 from cloud_tier.job.starts import RecomputedStarts
@@ -283,7 +284,7 @@ def test_only_programs_with_binary_columns_leave_the_hash_aggregate(spark, tmp_p
         step_windows = StepWindows(lake.job, ControlState.of(lake.job), starts)
         names = lake.job.names
         with frames(spark) as made:
-            finality = finality_of(lake.job, 5, NOTHING_HEARD, WindowWaiting({}))
+            finality = finality_of(lake.job, 5, NOTHING_HEARD, WindowWaiting({}), DeviceLives())
             views = (made.view(lattice), made.view(written))
             changed = windows.recomputed(made, *views, step_windows, finality).frame()
             return _slow_operators(changed) | _slow_operators(entries(lattice, names))

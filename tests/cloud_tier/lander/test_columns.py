@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from cloud_tier.lander.columns import LandedColumns
+from lasp_edge.protocol.frames import EVERY_WINDOW
 from lasp_edge.protocol.frontier import Listening, Tick
 from tests.cloud_tier.support_devices import rooms
 from tests.lasp_edge.protocol.support_frames import (
@@ -90,6 +91,13 @@ def test_the_newest_promise_becomes_one_row_heard_when_it_first_came():
     (row,) = rows(beat(1, 10), beat(2, 20), beat(2, 20), beat(1, 10))
     assert (row["kind"], row["seq"], row["low_us"], row["done"]) == ("promise", 2, 20, False)
     assert row["received_us"] == NOW_US + 1
+
+
+def test_a_promise_says_from_when_on_no_reading_was_accepted_by_another_store_alone():
+    window = PLAN.windows["totals"].stream
+    (stated,) = rows(replace(beat(1, 10), begun=((window, 70), (EVERY_WINDOW, 50))))
+    assert (stated["kind"], stated["low_us"], stated["since_us"]) == ("promise", 10, 50)
+    assert [row["since_us"] for row in rows(beat(2, 20))] == [None]
 
 
 def test_the_tick_carries_the_clock_of_the_segment():

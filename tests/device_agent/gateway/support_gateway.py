@@ -8,6 +8,7 @@ from device_agent.gateway.core import GatewayCore, WaitingTerms
 from lasp_edge.protocol.acceptance import Acceptance, Accepted, PaneRows
 from lasp_edge.protocol.blocks import PaneEntries
 from lasp_edge.protocol.commands import CommandLog
+from lasp_edge.protocol.frames import EVERY_WINDOW
 from lasp_edge.protocol.frontier import Listening
 from lasp_edge.protocol.overheard import Overheard
 from lasp_edge.protocol.topics import Topics
@@ -84,6 +85,8 @@ def accepted_of(plan, rows):
         elif row["kind"] == "promise":
             promise = Promise(version, row["low_us"], bool(row["done"]), row["received_us"])
             accepted.promises |= Frontier({row["device"]: promise})
+            if row.get("since_us") is not None:
+                accepted.begun[row["device"]] = ((EVERY_WINDOW, row["since_us"]),)
         elif row["kind"] == "member":
             member = Member(row["control"], row["retired"], version)
             accepted.commands |= CommandLog(Membership({row["device"]: member}))

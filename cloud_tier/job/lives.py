@@ -1,0 +1,146 @@
+"""The lives of devices before their present ones, as a job has merged them, and what they lost.
+
+A life whose store was lost, or a twin's, had accepted readings that landed nowhere. The next life
+states up to when in its promises (`since_us`), and how far the lives before had promised is known
+here alone (`lasp_edge.protocol.lost_stores`). Both are needed for as long as rows are written, and
+of promises only the newest one of each device stays. So `lattice` has rows of the kind `lives`:
+
+    `low_us`                how far the lives of the `device` before its present one had promised
+    `now_us`                how far results were final when it was first heard
+    `pane_us`, `since_us`   of which stretch readings may be missing; the latter is NULL for none
+    `seq`                   the row with the greatest counts
+
+A row is written before the batch that it follows from: a batch that dies between the two is done
+again, and comes to the same.
+
+The promises of a batch are taken life by life, so it changes nothing in which batch they are.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import date
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple, Self
+
+import pyarrow as pa
+
+from cloud_tier.lake.coverage import promise_in
+from cloud_tier.lake.tables import ABSENT, LIVES, PROMISE, arrow_schema
+from crdts import Frontier
+from crdts.frontier import Promise
+from lasp_edge.protocol.accepted import Begun
+from lasp_edge.protocol.frames import EVERY_WINDOW
+from lasp_edge.protocol.frontier import Liveness
+from lasp_edge.protocol.lake_columns import LANDED, PANE_DATE
+from lasp_edge.protocol.lost_stores import (
+    EarlierLives,
+    LostStretch,
+    earlier_after,
+    earlier_of,
+    lost_after,
+)
+
+Life = tuple[int, int]
+"""The incarnation of a device, and its nonce."""
+
+
+class DeviceLives(NamedTuple):
+    """What is known of the lives of devices before their present ones.
+
+    Attributes:
+        earlier: device -> how far they had promised; see `earlier_after`.
+        lost: device -> of which stretch readings may be missing; see `lost_after`.
+        number: of the newest row of the kind `lives`.
+    """
+
+    earlier: Mapping[str, EarlierLives] = MappingProxyType({})
+    lost: Mapping[str, LostStretch] = MappingProxyType({})
+    number: int = 0
+
+    @classmethod
+    def of(cls, rows: Iterable[Mapping[str, Any]]) -> Self:
+        """Return what the newest rows of devices in `lattice` hold."""
+        kept, promises, lost, number = {}, {}, {}, 0
+        for row in rows:
+            device = row["device"]
+            if row["kind"] == PROMISE:
+                promises[device] = promise_in(row)
+            elif row["kind"] == LIVES:
+                kept[device] = EarlierLives(row["low_us"], row["now_us"])
+                number = max(number, row["seq"])
+                if row["since_us"] is not None:
+                    lost[device] = (row["pane_us"], row["since_us"])
+        return cls(earlier_of(promises, kept), lost, number)
+
+    def rows_after(self, before: "DeviceLives") -> pa.Table:
+        """Return rows of `lattice`: what differs from before, for a job that starts again."""
+        rows = [
+            dict.fromkeys(LANDED)
+            | dict(ABSENT)
+            | {"kind": LIVES, "device": device, "seq": self.number, "received_us": 0}
+            | {"low_us": earlier.reached_us, "now_us": earlier.unknown_us}
+            | dict(zip(("pane_us", "since_us"), self.lost.get(device, ()), strict=False))
+            | {PANE_DATE: _EPOCH}
+            for device, earlier in sorted(self.earlier.items())
+            if earlier != before.earlier.get(device)
+            or self.lost.get(device) != before.lost.get(device)
+        ]
+        return pa.Table.from_pylist(rows, _SCHEMA)
+
+
+_EPOCH: Final = date(1970, 1, 1)
+_SCHEMA: Final = arrow_schema(LANDED).append(pa.field(PANE_DATE, pa.date32()))
+
+
+def lives_after(
+    known: DeviceLives,
+    before: Liveness,
+    rows: Iterable[Mapping[str, Any]],
+    frontier_us: int | None,
+) -> DeviceLives:
+    """Return what is known of earlier lives after the promises of a batch.
+
+    Args:
+        known: before it.
+        before: every promise before it.
+        rows: of the batch, at least its promises.
+        frontier_us: how far results were final before it; None for nothing yet.
+    """
+    earlier, lost = known.earlier, known.lost
+    for came, begun in _by_life(rows, before.promises.entries):
+        earlier = earlier_after(earlier, before, came, frontier_us)
+        lost = lost_after(lost, begun, earlier)
+        before = before._replace(promises=before.promises | Frontier(came))
+    if earlier is known.earlier and lost is known.lost:
+        return known
+    return DeviceLives(earlier, lost, known.number + 1)
+
+
+def _by_life(
+    rows: Iterable[Mapping[str, Any]], known: Mapping[str, Promise]
+) -> Iterator[tuple[dict[str, Promise], dict[str, Begun]]]:
+    """Yield the newest promise and what is stated of the first life of each device, then the next.
+
+    Only of devices that are new here, have another life, or state that a lost store had more.
+    """
+    several: dict[str, dict[Life, list[Mapping[str, Any]]]] = defaultdict(dict)
+    changed = set()
+    for row in rows:
+        if row["kind"] != PROMISE:
+            continue
+        device, life = row["device"], (row["incarnation"], row["nonce"])
+        several[device].setdefault(life, []).append(row)
+        was = known.get(device)
+        if was is None or row["since_us"] is not None or was.version[:2] != life:
+            changed.add(device)
+    left = {device: sorted(several[device].items(), reverse=True) for device in sorted(changed)}
+    while left:
+        came, begun = dict[str, Promise](), dict[str, Begun]()
+        for device, lives in left.items():
+            _, of_life = lives.pop()
+            came[device] = max(map(promise_in, of_life))
+            stated = [row["since_us"] for row in of_life if row["since_us"] is not None]
+            if stated:
+                begun[device] = ((EVERY_WINDOW, max(stated)),)
+        yield came, begun
+        left = {device: lives for device, lives in left.items() if lives}
