@@ -12,7 +12,7 @@ The job's own code runs (`cloud_tier.job.streams`), over tables in memory (`lake
     []
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from random import Random
 from types import SimpleNamespace
 from typing import Any, Final, cast
@@ -30,6 +30,7 @@ from lasp_edge.ordered.synchronised import Synchronised
 from lasp_edge.protocol.frontier import awaited, caught_up
 from lasp_edge.protocol.lake_columns import ITEMS
 from lasp_edge.protocol.limits import EARLIEST_PANE_US, LATEST_PANE_US
+from lasp_edge.protocol.lost_stores import LackingStretches, LostStretch
 from lasp_edge.protocol.status import TENTATIVE
 from lasp_edge.protocol.window_rows import names_in
 from lasp_edge.units import SECOND_US
@@ -80,6 +81,7 @@ class LakeBeside:
         self._put: dict[Any, int] = {}
         self._before_us: int | None = None
         self._known = self.gateway.core._liveness  # noqa: SLF001 - what a lake joins of promises
+        self._lost: Mapping[str, LostStretch] = {}
         self.begin()
 
     def begin(self) -> None:
@@ -125,6 +127,7 @@ class LakeBeside:
         self.tables.left, self._is_first = None, False
         self._before_us = self.gateway.core.coverage.frontier
         self._known = self.gateway.core._liveness  # noqa: SLF001 - see above
+        self._lost = self.gateway.core._lost  # noqa: SLF001
 
     def _evaluate(self, touched: dict[int, dict[int, int]]) -> None:
         core = self.gateway.core
@@ -149,6 +152,12 @@ class LakeBeside:
             if self._is_first
             else caught_up(self._known, liveness, roster, passed_us),
             clock_us=self._fleet.world.now_us,
+            lacking=LackingStretches.of(
+                core._lost,  # noqa: SLF001 - see above
+                {} if self._is_first else self._lost,
+                core._earlier,  # noqa: SLF001
+                core.coverage.expected,
+            ),
         )
         self._streams.advance(touched, frontier)
 

@@ -166,8 +166,10 @@ class LakeHistory(FleetHistory):
                 cells.setdefault(cell_of(place[0]), {})[place] = found
         return cells
 
-    def naming(self, result: str, spans_us: Iterable[tuple[int, int]]) -> Iterator[Rows]:
-        """Yield the rows of spans of time that may name devices, some thousand together.
+    def naming(
+        self, result: str, spans_us: Iterable[tuple[int, int]], *, every: bool
+    ) -> Iterator[Rows]:
+        """Yield the rows of spans of time that name devices, or every row, some thousand together.
 
         A week has more than fit into memory: what has changed is committed when it is as much.
         """
@@ -175,15 +177,15 @@ class LakeHistory(FleetHistory):
         if not spans:
             return
         made, changed = self._plan.stream_results[result], self._changed[result]
+        named = "" if every else " AND excluded <> ''"
         query = (
             f"SELECT time_us - time_us % {CELL_US} AS cell_us, count(*) AS rows FROM source "  # noqa: S608
-            f"WHERE stream = {made.stream} AND {within('time_us', spans)} "
-            "AND excluded <> '' GROUP BY 1"
+            f"WHERE stream = {made.stream} AND {within('time_us', spans)}{named} GROUP BY 1"
         )
         cells = dict(_listed(self._job.tables.select(self._job.lake.results, query)))
         for chunk in chunks(cells):
             here = joined((Span(at_us, at_us + CELL_US - 1) for at_us in chunk), CELL_US)
-            found = self._newest(made, within("time_us", here), " AND excluded <> ''")
+            found = self._newest(made, within("time_us", here), named)
             yield {place: row for place, row in found if place not in changed}
             if sum(map(len, self._changed.values())) >= MOST_ROWS:
                 self.commit_rows()

@@ -204,6 +204,7 @@ def _append_streamed(
         now.liveness.promises.entries,
         _caught_up(job, known, now, known.streams.frontier_us),
         0 if now.liveness.listening is None else now.liveness.listening.now_us,
+        finality.lacking,
     )
     return known.streams.advance(summary.panes_us, frontier)
 

@@ -35,6 +35,7 @@ from lasp_edge.ordered.item_store import FOR_EVER_US
 from lasp_edge.ordered.log import BEFORE_ALL_US
 from lasp_edge.ordered.revisiting import RevisitingEngine
 from lasp_edge.protocol.frontier import AwaitedDevices
+from lasp_edge.protocol.lost_stores import LackingStretches
 from lasp_edge.tool.stalls import ScanStalls
 from lasp_edge.units import SECOND_US
 
@@ -63,6 +64,7 @@ class StepFrontier(NamedTuple):
         known: the newest promise of each device.
         caught_up: the ends of windows that devices have promised past since F has passed them.
         clock_us: what time the landers have.
+        lacking: of which devices readings may be missing.
     """
 
     before_us: int | None
@@ -75,6 +77,7 @@ class StepFrontier(NamedTuple):
     known: Mapping[str, Promise] = MappingProxyType({})
     caught_up: range = NO_TIMES
     clock_us: int = 0
+    lacking: LackingStretches = LackingStretches()
 
 
 class LakeStreams:
@@ -137,8 +140,8 @@ class LakeStreams:
         self._evaluate(cells, live, frontier)
         if frontier.is_over:
             self._advance([], frontier.now_us, frontier.due_us, frontier)
-        if frontier.caught_up:  # all else of the step is done
-            self._absences = self._absences_of(frontier, frontier.caught_up)
+        for again in self._again(frontier):  # all else of the step is done
+            self._absences = self._absences_of(frontier, **again)
             self._advance([], frontier.now_us, frontier.due_us, frontier)
         self._parted.unpublished.clear()  # gateways publish
         self._history.commit_rows()
@@ -149,20 +152,30 @@ class LakeStreams:
         self.stalls.look(self.frontier_us, frontier.clock_us // SECOND_US)
         return self._history.appended - appended
 
-    def _absences_of(self, frontier: StepFrontier, caught_up: range = NO_TIMES) -> RowAbsences:
-        """Return who is missing in rows of a step, and which of them are to name somebody no more.
+    def _again(self, frontier: StepFrontier) -> Iterator[dict[str, range]]:
+        """Yield which final rows may have to name others: first those that name somebody."""
+        before_us, grown = frontier.before_us, frontier.lacking.grown
+        if frontier.caught_up:
+            yield {"caught_up": frontier.caught_up}
+        if before_us is not None and grown.stop > max(grown.start, self._floor_us(before_us)):
+            yield {"grown": grown}
+
+    def _absences_of(self, frontier: StepFrontier, **again: range) -> RowAbsences:
+        """Return who is missing in rows of a step, and which of them may have to name others.
 
         Args:
             frontier: how far all has come.
-            caught_up: the ends of windows that devices have promised past since F has passed them.
+            again: see `_again`.
         """
         before_us = frontier.before_us
         return RowAbsences(
             lambda: frontier.awaited,
             frontier.known,
+            frontier.lacking.lacking,
             tentative=(frontier.now_us, frontier.answers_due_us),
-            caught_up=caught_up,
+            lost=frontier.lacking.lost,
             floor_us=0 if before_us is None else self._floor_us(before_us),
+            **again,
         )
 
     def _in_time(self, touched: Touched, before_us: int | None) -> dict[str, dict[int, int]]:

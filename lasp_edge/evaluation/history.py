@@ -138,8 +138,17 @@ class StreamHistory:
         for at_us, row in self._entries(made.stream, least_us, end_us):
             yield at_us, rows_in(made, row.content)
 
-    def naming(self, result: str, spans_us: Iterable[tuple[int, int]]) -> Iterator[Rows]:
-        """Yield the rows of spans of time that may name devices, those of a span together."""
+    def naming(
+        self,
+        result: str,
+        spans_us: Iterable[tuple[int, int]],
+        *,
+        every: bool,  # noqa: ARG002 - whoever reads row by row leaves out the others
+    ) -> Iterator[Rows]:
+        """Yield the rows of spans of time that name devices, or every row; of a span all together.
+
+        There may be others among them.
+        """
         for span_us in spans_us:
             found: dict[Place, ResultRow] = {}
             for _, stored in self.rows(result, *span_us):

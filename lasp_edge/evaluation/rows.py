@@ -228,7 +228,7 @@ class ResultBook:
         Their values stay, so nobody but who shows them looks at them: they are not all in memory.
         """
         spans_us = absences.again_before(before_us)
-        for stored in self._history.naming(self.result.name, spans_us):
+        for stored in self._history.naming(self.result.name, spans_us, every=absences.is_more):
             rows = ResultRows()
             rows.restore(stored)
             changed = self._changed(rows, {}, frontier_us, absences)

@@ -98,11 +98,16 @@ class Fleet:
         self._seq += 1
         return row("member", device, 1, 7, self._seq, control=self._seq, retired=True)
 
-    def promises(self, promised_s, *, done=False, life=1):
-        """Return what all devices promise, or each by its name."""
+    def promises(self, promised_s, *, done=False, life=1, until_s=None):
+        """Return what all devices promise, or each by its name.
+
+        And up to when another store had accepted readings, where they state that.
+        """
         self._seq += 1
         several = promised_s if isinstance(promised_s, dict) else dict.fromkeys(DEVICES, promised_s)
         heard = {"done": done, "received_us": self.now_us}
+        if until_s is not None:
+            heard["since_us"] = FIRST_US + until_s * SECOND_US
         return [
             row(
                 "promise",

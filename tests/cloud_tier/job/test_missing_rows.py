@@ -5,6 +5,7 @@ import pytest
 from cloud_tier.job import fleet_history as history_module
 from cloud_tier.job import results as results_module
 from cloud_tier.job import streams as streams_module
+from cloud_tier.job.maintenance import compact
 from cloud_tier.job.opened import OpenTables
 from cloud_tier.lake.lake import Lake
 from lasp_edge.protocol.limits import NEVER_US
@@ -168,6 +169,37 @@ def test_a_device_whose_store_was_lost_is_named_once_it_is_silent(spark, tmp_pat
     fleet.land([fleet.reads(AWAY, 45, 5, life=2)], {AWAY: 70}, life=2)
     fleet.check()
     assert {*names(fleet).values()} == {""}
+
+
+@pytest.mark.parametrize("live", [50_000, 4], ids=["in memory", "behind cuts"])
+def test_rows_of_a_stretch_that_a_lost_store_may_have_had_name_its_device(
+    spark, tmp_path, monkeypatch, live
+):
+    """They are final by the promises of the next life, which knows of the lost one only then."""
+    monkeypatch.setattr(streams_module, "LIVE_ITEMS", live)
+    fleet = Fleet(spark, tmp_path, terms=SILENT)
+    entries = [fleet.reads("pi-0", at_s, n) for n, at_s in enumerate((30, 105, 120, 140))]
+    fleet.land(entries, 100)
+    fleet.land([], dict.fromkeys(HERE, 150))
+    fleet.land([], {AWAY: 150}, life=2)
+    fleet.check()
+    assert {*names(fleet).values()} == {""}
+    compact(spark, fleet.lake.job, ["1970-01-01"])
+    fleet.restart()
+    before = revisions(fleet)
+    fleet.gateway.step(fleet.batch([], {AWAY: 150}, life=2, until_s=130))
+    assert dies(fleet, 2), "the promise is merged, and no row is written"
+    assert {*names(fleet).values()} == {""}
+    fleet.land()
+    fleet.check()
+    *_, (revision, _, _) = before[120]
+    assert revisions(fleet)[120] == [*before[120], (revision + 1, "revised", AWAY)]
+    assert names(fleet) == {105: AWAY, 120: AWAY, 140: ""}
+    fleet.restart()
+    fleet.land([fleet.reads("pi-1", 110, 7)], {AWAY: 200}, life=2, until_s=130)
+    fleet.check()
+    assert names(fleet) == {105: AWAY, 110: AWAY, 120: AWAY, 140: ""}
+    assert len(revisions(fleet)[105]) == len(before[105]) + 1, "it is written again once"
 
 
 def test_rows_that_time_brings_once_all_others_are_done_name_the_silent_one(spark, tmp_path):

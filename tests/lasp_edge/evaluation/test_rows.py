@@ -29,7 +29,8 @@ class Store:
             if least_us <= cell_us < end_us:
                 yield cell_us, rows_in(self._result, self._cells[cell_us])
 
-    def naming(self, name, spans_us):
+    def naming(self, name, spans_us, *, every):
+        del every
         for span_us in spans_us:
             yield dict(each for _, rows in self.rows(name, *span_us) for each in rows.items())
 
