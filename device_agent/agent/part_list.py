@@ -4,7 +4,8 @@ A part that raises is counted with its reason and place, and all others are call
 nothing to say. What it wanted to be durable is not committed; what others want is.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from typing import Any
 
 from device_agent.agent.changes import Changes
@@ -47,11 +48,10 @@ class PartList:
             for kind, handler in part.handlers.items():
                 self.handlers.setdefault(kind, []).append((part, handler))
             self.listeners |= {topic: (part, take) for topic, take in part.listens.items()}
-            for name, asked in self._with.items():
-                if _overrides(type(part), name):
-                    asked.append(part)
-            speaks = _overrides(type(part), "publications")
-            may_close = _overrides(type(part), "closed")
+            of: type = type(part)
+            speaks, may_close, asked = _overridden(of)
+            for name in asked:
+                self._with[name].append(part)
             if speaks or may_close:
                 self._speaking.append((part, speaks, may_close))
 
@@ -136,18 +136,25 @@ class PartList:
     def add_changes(self, changes: Changes) -> None:
         """Add what must be durable before anything leaves."""
         self.owes_changes = False
-        self._add("take_changes", "is_changed", changes)
+        parts = self._with["take_changes"]
+        changed = ((part, part.take_changes) for part in parts if part.is_changed)
+        self._add("take_changes", changed, changes)
 
     def add_notes(self, changes: Changes) -> None:
         """Add what may wait for a commit that comes anyway."""
-        self._add("take_notes", "has_notes", changes)
+        parts = self._with["take_notes"]
+        noted = ((part, part.take_notes) for part in parts if part.has_notes)
+        self._add("take_notes", noted, changes)
 
-    def _add(self, method: str, where: str, changes: Changes) -> None:
-        for part in self._with[method]:
-            if not getattr(part, where):
-                continue
+    def _add(
+        self,
+        method: str,
+        asked: Iterable[tuple[Part, Callable[[], Changes | None]]],
+        changes: Changes,
+    ) -> None:
+        for part, take in asked:
             try:
-                found = getattr(part, method)()
+                found = take()
                 if found is not None and found:
                     changes.add(found)
             except BaseException as error:  # noqa: BLE001 - one part's bug may not end an agent
@@ -204,9 +211,16 @@ _METHODS = (
     "recall",
 )
 """Methods of the contract that are called in a part only where it overrides them."""
-_DEFAULTS = {name: getattr(Part, name) for name in (*_METHODS, "publications", "closed")}
 
 
-def _overrides(kind: type[Part], method: str) -> bool:
-    """Return whether a class of parts defines a method of the contract itself."""
-    return getattr(kind, method) is not _DEFAULTS[method]
+@cache
+def _overridden(kind: type) -> tuple[bool, bool, Sequence[str]]:
+    """Return whether a class of parts defines `publications`, and `closed`; and which `_METHODS`.
+
+    Each start asks it of all parts; there are few classes.
+    """
+
+    def defines(method: str) -> bool:
+        return getattr(kind, method) is not getattr(Part, method)
+
+    return defines("publications"), defines("closed"), [each for each in _METHODS if defines(each)]

@@ -117,7 +117,8 @@ class Store(SealedFile):
         if changes.replica:
             put(self._db, "replica", [tuple(changes.replica)])
         put(self._db, "fact", changes.facts.rows())
-        put(self._db, "member", changes.facts.member_rows())
+        if changes.facts.membership is not None:
+            put(self._db, "member", changes.facts.member_rows())
         put(self._db, "counter", changes.counters.items())
         put(
             self._db,
