@@ -188,7 +188,10 @@ class SourceProgress:
     @property
     def all_done(self) -> bool:
         """Whether every source of this process has come to its end."""
-        return bool(self._live) and all(self._rows[name].done for name in self._live)
+        for name in self._live:  # a loop, for many ask at each tick
+            if not self._rows[name].done:
+                return False
+        return bool(self._live)
 
     @property
     def finished(self) -> bool:

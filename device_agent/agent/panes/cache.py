@@ -125,9 +125,7 @@ class PaneCache:
             return NEVER_US
         pieces = self._panes.planned.pieces
 
-        def counts(dirty: int, refused: int, stream: int, pane_us: int) -> bool:
-            if not dirty & bit or not refused & bit:
-                return bool(dirty & bit)
+        def counts(refused: int, stream: int, pane_us: int) -> bool:
             return stream in pieces or (pane_us <= clock_us and is_ahead_of_sink(refused))
 
         found: list[int] = []
@@ -136,12 +134,15 @@ class PaneCache:
             found += [
                 each.oldest_us
                 for each in self._stored
-                if counts(each.dirty, each.refused, each.stream, each.oldest_us)
+                if each.dirty & bit
+                and (not each.refused & bit or counts(each.refused, each.stream, each.oldest_us))
             ]
         entries, since = self._panes.entries, self._panes.unlanded.since(bit)
         for pane in self._panes.dirty:
             entry = entries[pane]
-            if counts(entry.dirty, entry.refused, pane.stream, pane.pane_us):
+            if entry.dirty & bit and (
+                not entry.refused & bit or counts(entry.refused, pane.stream, pane.pane_us)
+            ):
                 found.append(since.get(pane, pane.pane_us))
         return min(found, default=None)
 

@@ -86,6 +86,7 @@ class Sinks:
         self._places: list[Sink | None] = [
             Sink(place, row, Flights()) if row.name else None for place, row in enumerate(rows)
         ]
+        self._present = _present(self._places)
         self._forget_us = forget_us
         self._counters = counters
         self.changes: Changes | None = None
@@ -96,7 +97,7 @@ class Sinks:
         self.has_commits = True
 
     def __iter__(self) -> Iterator[Sink]:
-        return (sink for sink in self._places if sink is not None)
+        return iter(self._present)
 
     @property
     def bits(self) -> int:
@@ -170,6 +171,7 @@ class Sinks:
             return None
         place = self._places.index(None)
         sink = self._places[place] = Sink(place, SinkRow(frame.sink), Flights())
+        self._present = _present(self._places)
         self._make_dirty(sink)
         return sink
 
@@ -238,6 +240,7 @@ class Sinks:
 
     def _forget(self, sink: Sink) -> None:
         self._places[self._places.index(sink)] = None
+        self._present = _present(self._places)
         self.has_commits = True
         self._changed().forget_sinks(sink.bit)
         self.unstored.forget_sinks(sink.bit)
@@ -275,6 +278,10 @@ class Sinks:
 
     def _silences(self) -> list[int]:
         return [0 if sink is None else sink.silent_us for sink in self._places]
+
+
+def _present(places: list[Sink | None]) -> list[Sink]:
+    return [sink for sink in places if sink is not None]
 
 
 def _latest_named(frame: AckFrame) -> tuple[int, int, int]:

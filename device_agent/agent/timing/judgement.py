@@ -109,11 +109,11 @@ class Judgement:
         jumped = before is not None and not self._agree(wall_us, before.offset_us)
         if wall and not jumped:
             before = None  # it is the wall clock's own word
-        claims = [claim for claim in (wall, before, fleet) if claim is not None]
-        total = sum(claim.weight for claim in claims)
         unmoved = None if jumped or self._anchor is None else wall
         if unmoved is not None and (fleet is None or fleet.weight <= unmoved.weight):
             return self._trust(wall_us, reading.monotonic_us, afresh=False)
+        claims = [claim for claim in (wall, before, fleet) if claim is not None]
+        total = sum(claim.weight for claim in claims)
         for claim in claims:
             support = self._support(claim.offset_us, claims)
             if 2 * support > total + self._against(claim.offset_us + reading.monotonic_us):
@@ -140,7 +140,7 @@ class Judgement:
     def _wall(self, reading: ClockReading, wall_us: int, fleet: Claim | None) -> Claim | None:
         """Return what the wall clock claims; None while it is not worth anything."""
         others_us = () if fleet is None else fleet.against_us
-        borne_out = WITNESS_WEIGHT * sum(self._agree(wall_us, each_us) for each_us in others_us)
+        borne_out = WITNESS_WEIGHT * sum([self._agree(wall_us, each_us) for each_us in others_us])
         if reading.synchronised:
             return Claim(wall_us, SYNCHRONISED_WEIGHT + borne_out)
         if reading.wall_us < self._released_us or self._refuted_us is not None:

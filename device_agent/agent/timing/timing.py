@@ -72,7 +72,7 @@ class Timing(Part):
             return
         incarnation, nonce, name = frame.sender
         self._witnesses.hear(
-            name if isinstance(frame, BeatFrame) else f"lander {name}",
+            name if type(frame) is BeatFrame else f"lander {name}",
             (incarnation, nonce, frame.number),
             clock_s * SECOND_US + SECOND_US // 2,
             monotonic_us=self.monotonic_us(now_us),
