@@ -15,6 +15,7 @@ import ssl
 import threading
 import time
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, cast
 
 from paho.mqtt.client import Client
@@ -48,7 +49,7 @@ _VERSIONS: dict[MqttVersion, MQTTProtocolVersion] = {
 }
 _UNSUPPORTED_PROTOCOL = 0x84
 _PACKET_OVERHEAD_BYTES = 32  # fixed header, packet number and properties of a PUBLISH, generously
-_LONGEST_TOPIC_BYTES = 1 << 16
+_ENVELOPE_BYTES = (1 << 16) + _PACKET_OVERHEAD_BYTES  # with the longest topic
 _GOODBYE_S = 1.0  # how long a DISCONNECT may take to leave
 _FEW_PACKETS = 8  # less are gathered; of more, mosquitto waits for answers after 20
 
@@ -141,9 +142,7 @@ class Connection:
             self._client.tls_set_context(_tls_context(broker.files))
         if self.protocol == "5":
             properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
-            properties.MaximumPacketSize = (
-                limits.payload_bytes + _LONGEST_TOPIC_BYTES + _PACKET_OVERHEAD_BYTES
-            )
+            properties.MaximumPacketSize = limits.payload_bytes + _ENVELOPE_BYTES
             if self._settings.keep_session_s:
                 properties.SessionExpiryInterval = self._settings.keep_session_s
             self._client.connect(
@@ -276,9 +275,8 @@ class Connection:
         except UnicodeDecodeError:
             topic = ""  # no topic is empty, so nothing can be lost by this
         payload = bytes(packet.payload)
-        reason = _reason_to_drop(
-            topic, len(payload), self._settings.limits.payload_bytes, self._asked_for
-        )
+        most_bytes, asked_for = self._settings.limits.payload_bytes, self._asked_for
+        reason = _reason_to_drop(topic, len(payload), most_bytes, asked_for)
         if reason is None and self._settings.seal is not None:
             try:
                 payload = self._settings.seal.opened(topic, payload)
@@ -354,9 +352,7 @@ class Connection:
     def traffic(self) -> SocketBytes:
         """Return the bytes of this connection so far."""
         sock = self._client.socket()
-        return (
-            self._final_traffic if sock is None else (SocketBytes.of(sock) or self._final_traffic)
-        )
+        return (sock and SocketBytes.of(sock)) or self._final_traffic
 
 
 def _reason_to_drop(topic: str, payload_bytes: int, most_bytes: int, asked_for: Any) -> str | None:
@@ -365,7 +361,12 @@ def _reason_to_drop(topic: str, payload_bytes: int, most_bytes: int, asked_for: 
     if payload_bytes > most_bytes:
         return "oversized"
     # One embedded broker (amqtt 0.12) sends a newcomer what others' subscriptions retain.
-    return None if any(True for _ in asked_for.iter_match(topic)) else "not subscribed"
+    return None if _is_asked_for(topic, asked_for) else "not subscribed"
+
+
+@lru_cache(32)  # most messages are on few topics
+def _is_asked_for(topic: str, asked_for: Any) -> bool:
+    return any(True for _ in asked_for.iter_match(topic))
 
 
 def _tls_context(files: TlsFiles) -> "ssl.SSLContext":  # a small process has no such name

@@ -61,7 +61,8 @@ class InFlight:
 
     def pending(self) -> int:
         """Return how many messages are unconfirmed."""
-        self._forget_answered()
+        if self._answered:
+            self._forget_answered()
         return len(self._sent)
 
     def _forget_answered(self) -> None:

@@ -128,6 +128,8 @@ class Refusals:
 
     def text(self) -> str | None:
         """Return the line for what is refused at present; None if nothing is."""
+        if not (self.subscriptions or self._messages):
+            return None  # asked at each turn
         for topic, reason in self.subscriptions.items():
             return f"the broker refuses the subscription {topic}: {reason}{self._advice(reason)}"
         for topic, reason in self._messages.items():

@@ -156,4 +156,8 @@ def _is_small(value: float) -> bool:
 
 
 def _is_near(value: float, other: float) -> bool:
-    return abs(value - other) <= NEAR * max(abs(value), abs(other))
+    if value < 0:
+        value, other = -value, -other
+    if value >= other:  # without a call, for it is asked several times of each reading
+        return value - other <= NEAR * value
+    return other - value <= NEAR * other

@@ -249,7 +249,8 @@ _NOTHING: Any = object()
 def _value_of(payload: bytes) -> Any:
     """Return the JSON value that a message is, or the short text; `_NOTHING` if it is neither."""
     try:
-        return json.loads(payload)
+        # Without a zero byte ASCII is no other encoding, which JSON would look for first.
+        return json.loads(payload.decode() if payload.isascii() and 0 not in payload else payload)
     except (ValueError, RecursionError):
         pass
     if not 0 < len(payload) <= LONGEST_WORD:

@@ -18,6 +18,7 @@ from device_agent.agent.clock import ClockReading
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _UPTIME = Path("/proc/uptime")
 _SYNCHRONISED = Path("/run/systemd/timesync/synchronized")
+_BOOTTIME = getattr(time, "CLOCK_BOOTTIME", None)  # Linux; macOS counts no sleep
 _TIME_ERROR, _STA_UNSYNC = 5, 0x40
 _SAME_US = 1_000_000
 """Microseconds by which the kernel's clock may differ from the process's: a faked one does more."""
@@ -85,10 +86,9 @@ def wall_us() -> int:
 
 
 def _elapsed_us() -> int:
-    boottime = getattr(time, "CLOCK_BOOTTIME", None)  # Linux; macOS counts no sleep
-    if boottime is None:
+    if _BOOTTIME is None:
         return time.perf_counter_ns() // 1_000
-    return time.clock_gettime_ns(boottime) // 1_000
+    return time.clock_gettime_ns(_BOOTTIME) // 1_000
 
 
 def _text(path: Path) -> str:
