@@ -94,6 +94,8 @@ class Membership(DeviceMap[Member]):
     def retired(self) -> dict[str, Version]:
         """Device -> the version up to which it counts, of the retired, by device."""
         entries = self.entries
+        if not entries:
+            return {}  # most fleets have none, and sinks ask at each turn
         return {
             device: entries[device].version for device in sorted(entries) if entries[device].retired
         }

@@ -135,7 +135,10 @@ def tags_text(tags: Mapping[str, str]) -> str:
     """
     if not tags:
         return ""
-    return json.dumps(dict(sorted(tags.items())), separators=(",", ":"))
+    return _tight(dict(sorted(tags.items())))
+
+
+_tight = json.JSONEncoder(separators=(",", ":")).encode
 
 
 @lru_cache(maxsize=1_000)

@@ -1,7 +1,7 @@
 """How far windows are final: in a turn, after a restart, and while rows are held back."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from functools import cache, cached_property
+from functools import cached_property
 
 from crdts.frontier import BOTTOM_US, Promise
 from crdts.membership import NEVER
@@ -112,7 +112,7 @@ class TurnFinality:
         lacking: LackingStretches,
     ) -> None:
         self.coverage, self.waiting, self.promised_us = coverage, waiting, promised_us
-        self.awaited, self._promises, self.caught_up = cache(awaited), promises, caught_up
+        self._awaited, self._promises, self.caught_up = awaited, promises, caught_up
         self._begun = {
             device: dict(each) for device, each in begun.items() if device in coverage.expected
         }
@@ -193,9 +193,13 @@ class TurnFinality:
         lost, lacking = touching(self.lost, *at_us), self._lacking(window, *at_us)
         return is_renamed(row.excluded, row.end_us, self._promises, lost, lacking)
 
+    def awaited(self) -> AwaitedDevices:
+        """Return for whom windows wait."""
+        return self._devices
+
     @cached_property
     def _devices(self) -> AwaitedDevices:
-        return self.awaited()
+        return self._awaited()
 
     @cached_property
     def _behind(self) -> tuple[tuple[str, int], ...]:

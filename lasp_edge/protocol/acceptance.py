@@ -75,6 +75,7 @@ __all__ = [
 
 UNKNOWN_STREAM = "unknown stream"
 OF_AN_EARLIER_LIFE = "of an earlier life"
+_TAKEN = {kind for kind, row in FRAME_KINDS.items() if row.subscribers & Subscriber.LANDER}
 MOST_HELLOS = 1_000
 """Hellos of one segment that are answered, at most; who gets no answer asks again."""
 
@@ -183,7 +184,7 @@ class Acceptance:
         handle: Callable[[Any, Record, Accepted], None] = getattr(self, kind.handler)
         handle(frame, record, accepted)
         # What others say of a device tells nothing of its life, nor does a farewell in its name.
-        tells = kind.guard is sender_refusal and not isinstance(frame, PresenceFrame)
+        tells = kind.guard is sender_refusal and type(frame) is not PresenceFrame
         if tells and self._is_heard(frame.sender, record):
             self.witness.take(frame, record.received_us)
 
@@ -198,7 +199,7 @@ class Acceptance:
             raise RecordRefusedError(str(error)) from None
         frame = self.decode(record.payload)
         kind = FRAME_KINDS[frame.kind]
-        if not kind.subscribers & Subscriber.LANDER or (kind.topic, frame.about) != address:
+        if frame.kind not in _TAKEN or (kind.topic, frame.about) != address:
             raise RecordRefusedError("not the frame of its topic")
         return frame
 

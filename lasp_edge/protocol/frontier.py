@@ -327,9 +327,10 @@ def is_listening(
     before: int | None, liveness: Liveness, roster: Collection[str] | None, listen_us: int
 ) -> bool:
     """Return whether F stays at bottom so that every device has time to speak; see `advance`."""
+    if before is not None or roster is not None:
+        return False
     listening = liveness.listening
-    is_first = before is None and roster is None and listening is not None
-    return is_first and listening is not None and listening.lasted_us <= listen_us
+    return listening is not None and listening.lasted_us <= listen_us
 
 
 def awaited(
