@@ -221,7 +221,8 @@ class Window:
     @property
     def is_fixed(self) -> bool:
         """Whether no parameter changes it: all its panes are of one stream, its own."""
-        return not self.controls.parameters
+        controls = self.controls
+        return not controls.uses and controls.size is None and controls.slide is None
 
     @property
     def is_plain(self) -> bool:

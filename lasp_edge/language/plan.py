@@ -307,7 +307,7 @@ class Plan:
         made = self.fold_targets
         return {n: v for n, v in self.variables.items() if not v.dynamic and n not in made}
 
-    @property
+    @cached_property
     def shared_streams(self) -> dict[str, int]:
         """Shared variable -> the id under which it travels: a hash of its meaning."""
         return {

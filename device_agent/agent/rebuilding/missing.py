@@ -90,9 +90,11 @@ class MissingPanes(Part):
             old = self._regimes.get(window.name)
             self._regimes[window.name] = new
             known = [] if old is None else self._unbuilt[window.name]
-            if old is None:
+            if old is None and self._noted == self._control:
+                come = []  # its panes are built under this log
+            elif old is None:
                 before = WindowRegimes(window, functions, ControlLog(), device).pieces
-                come = [] if self._noted == self._control else difference(new.pieces, before)
+                come = difference(new.pieces, before)
             else:
                 come = difference(new.pieces, old.pieces)
                 self._gone += difference(old.pieces, new.pieces)
