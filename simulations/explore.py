@@ -31,7 +31,7 @@ MESSAGES = ("loss", "doubled", "delayed", "unsent", "unanswered")
 """What befalls messages: it is counted apart from structural faults."""
 RARE = 200
 """Seeds from which on every kind of fault must have been seen."""
-GOAL_SEEDS, GOAL_FAULTS = 50_000, 1_000_000
+GOAL_SEEDS, GOAL_FAULTS = 40_000, 1_000_000
 """What an hour of one processor is to give."""
 
 

@@ -98,11 +98,11 @@ class Checks:
         if not world.broker.route(topic).landers and not self.quiet:
             return
         frame = decoded(payload)
-        if isinstance(frame, PaneFrame):
+        if type(frame) is PaneFrame:  # frames have no subclasses
             self._panes(world, device, frame)
-        elif isinstance(frame, VariableFrame):
+        elif type(frame) is VariableFrame:
             self._entry(world, frame)
-        elif isinstance(frame, BeatFrame):
+        elif type(frame) is BeatFrame:
             self._beat(world, device, frame)
         if self.quiet:
             check_quiet(world, device, frame, self._repeated)

@@ -319,7 +319,7 @@ class VirtualDevice(AgentProcess):
     def counted(self, *names: str) -> int:
         """Return how many readings were counted under these names, by what it knows."""
         totals = self.core.counters.totals
-        return sum(totals.get(name, 0) for name in names)
+        return sum([totals.get(name, 0) for name in names])
 
 
 def _has_right_time(payload: bytes, true_us: int) -> bool:

@@ -216,7 +216,7 @@ class DiskInMemory(Disk[AnyStore]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._db = _in_memory(self.empty())
+        self._db = in_memory(self.empty())
         self._image, self._imaged = b"", -1
 
     @classmethod
@@ -232,7 +232,7 @@ class DiskInMemory(Disk[AnyStore]):
 
     def restore(self, image: bytes) -> None:
         self._db.close()
-        self._db, self._imaged = _in_memory(image or self.empty()), -1
+        self._db, self._imaged = in_memory(image or self.empty()), -1
 
     def remove(self) -> None:
         self._db.close()
@@ -302,7 +302,8 @@ def without_log(image: bytes) -> bytes:
     return image[:18] + b"\x01\x01" + image[20:]
 
 
-def _in_memory(image: bytes) -> sqlite3.Connection:
+def in_memory(image: bytes) -> sqlite3.Connection:
+    """Return a database in memory with the content of an image."""
     db = sqlite3.connect(":memory:", isolation_level=None, cached_statements=64)
     db.deserialize(image)
     return db

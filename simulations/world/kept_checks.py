@@ -14,7 +14,7 @@ from typing import Any
 from device_agent.agent.core import Core
 from device_agent.agent.stored_rows import BlockId
 from simulations.world.device import VirtualDevice
-from simulations.world.disk import MemoryDisk, MemoryStore
+from simulations.world.disk import MemoryStore, in_memory
 
 
 def forgotten(device: VirtualDevice) -> Iterator[str]:
@@ -44,10 +44,7 @@ def _with_notes(device: VirtualDevice, core: Core) -> MemoryStore:
     """Return a copy of the store of a device that has all that its process would write."""
     core.prepare_commit(with_notes=True)
     changes = core.prepare_commit()  # some notes are changes of what is stored
-    copy = MemoryDisk()
-    copy.restore(device.disk.image())
-    kept = copy.open()
-    assert isinstance(kept, MemoryStore), "a disk in memory"
+    kept = MemoryStore(in_memory(device.disk.image()))
     if changes:
         kept.commit(changes)
     return kept

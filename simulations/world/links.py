@@ -72,12 +72,13 @@ class Links:
 
     def __init__(self, random: Random, faults: FaultRates, seen: Counter[str]) -> None:
         self._random, self.faults, self._seen = random, faults, seen
+        self._disturbs = faults.disturbs_messages
         self._step = 1
         self._flying: dict[int, list[LegMessage]] = defaultdict(list)
 
     def send(self, parcel: LegMessage) -> None:
         """Put a message on a leg, where each copy may be lost, doubled and delayed."""
-        if not self.faults.disturbs_messages:
+        if not self._disturbs:
             self._flying[self._step].append(parcel)
             return
         if len(parcel.to) < 2:  # noqa: PLR2004
@@ -116,4 +117,4 @@ class Links:
 
     def calm(self) -> None:
         """Disturb no message from now on; what is late stays late."""
-        self.faults = CALM
+        self.faults, self._disturbs = CALM, False

@@ -38,7 +38,7 @@ class SimulatedOperator:
             beat = decoded(payload) if self._topics.address(topic).kind == _BEAT else None
         except ValueError:
             return  # no frame of this fleet
-        if isinstance(beat, BeatFrame) and topic_of(beat, self._topics) == topic:
+        if type(beat) is BeatFrame and topic_of(beat, self._topics) == topic:
             if beat.sender.incarnation >= FAR:
                 return  # forged, and no reader believes it
             reported = Version.of(beat.sender, beat.seq)

@@ -139,7 +139,7 @@ def _add_windows(program: Program, timed: EventType, stamped: EventType, release
         program.window("added_later", source=timed, fold=folds.max(), size_s=40, slide_s=40)
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=512)  # as many as differ in a thousand worlds
 def _plan(release: int, order: FleetOrder | None, **has: bool) -> Plan:
     return trial(release=release, order=order, **has).plan()
 

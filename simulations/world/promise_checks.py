@@ -25,7 +25,7 @@ from lasp_edge.units import SECOND_US
 from simulations.world.device import OUTCOMES, RecordedLine, VirtualDevice
 from simulations.world.keeper import PaneKey
 from simulations.world.process import STORE_ERRORS
-from simulations.world.programs import COLUMN_ROOM, COLUMNS, RECORDED, TIMED
+from simulations.world.programs import COLUMN_EARLIER_US, COLUMN_ROOM, COLUMNS, RECORDED, TIMED
 from simulations.world.sinks import AnySink
 from simulations.world.truth import (
     LONG_S,
@@ -190,10 +190,11 @@ def _check_entry(
         return
     _, here = device.core.panes.memory.entries[pane].partial
     _, (_, landed) = sink.lander.panes.get(of_world, (0, (0, 0)))
+    early_us = COLUMN_EARLIER_US * (window == COLUMNS)
     lacking = [
         line
         for line in device.recording
-        if pane_us <= time_of(window, line) < since_us
+        if pane_us <= line.time_us - early_us < since_us
         and (window == TIMED or line.room == COLUMN_ROOM)
         and (pane_of(window, line), key_of(window, line)) == (pane_us // PANE_US, key)
         and here // line.value % 4 > landed // line.value % 4

@@ -325,7 +325,9 @@ class World:
         to = self.broker.route(topic)
         if not payload:
             return
-        if sinks := tuple(key for key, sink in self.by_key.items() if to.has(sink.name)):
+        if (to.landers or to.itself) and (
+            sinks := tuple([key for key, sink in self.by_key.items() if to.has(sink.name)])
+        ):
             self.send(LegMessage(sinks, topic, payload))
         if keys := self.addresses.hearing(to, apart=self.scenario.apart):
             self.send(LegMessage(keys, topic, payload))

@@ -129,7 +129,7 @@ def test_exploring_says_what_an_hour_gives_and_what_was_seen(capsys):
     assert main(["--seeds", "3", "--only", "kill,cut"]) == 0
     said = capsys.readouterr().out
     assert "0 of 3 seeds failed" in said
-    assert "goal 50,000" in said
+    assert "goal 40,000" in said
     with pytest.raises(SystemExit):
         main(["--only", "explosion"])
 
