@@ -2,21 +2,31 @@
 
 Devices add elements and remove those of others; they are switched off or have no link for a while,
 are killed, and lose their cards. Nothing is lost on the way.
+With every second seed what is left there comes late: who has lost its card learns from another
+device what it had removed before it gets what it had left, and who is killed after it published
+that an element of its own is gone is off again before.
 The law (`simulations.world.trace_checks`): what is retained joins to what each device holds that
 has nothing more to publish, so that one that it never meets learns all of it. Worlds share a
 counter, in which nobody changes what others wrote.
 
     >>> troubles(1)
     []
+    >>> troubles(2)
+    []
 """
 
+from collections import Counter
 from random import Random
 from typing import Any, Final
 
 from crdts import ORSet
 from lasp_edge import Program
 from lasp_edge.language.plan import Plan
+from lasp_edge.protocol.kinds import FRAME_KINDS
+from lasp_edge.protocol.sharing import SharedFrame
 from simulations.fleet import Fleet
+from simulations.world.faults import CALM
+from simulations.world.links import LegMessage, Links
 from simulations.world.trace_checks import lacking_traces
 
 DEVICES: Final = 4
@@ -27,6 +37,29 @@ _READ, _ADDED = 0.6, 0.5
 _SWITCHED, _CUT, _KILLED, _LOST = 0.1, 0.15, 0.15, 0.04
 """How often a device is switched off or on in a second, has no link, is killed, loses its card."""
 _CUT_STEPS: Final = 8
+_LATE_STEPS: Final = 40
+"""Steps by which what the broker sends comes late, at most: in these, beats differ twice, and who
+lacks something has asked for it."""
+
+
+_LEFT: Final = f"/{FRAME_KINDS[SharedFrame.kind].topic}/"
+"""Stands in the topics of what devices leave at the broker."""
+
+
+class _LateLinks(Links):
+    """Links on which what is left at the broker comes late."""
+
+    def __init__(self, random: Random) -> None:
+        super().__init__(random, CALM, Counter())
+
+    def send(self, parcel: LegMessage) -> None:
+        """Put a message on a leg; what others have left there gets to each receiver some time."""
+        if not (parcel.to and _LEFT in parcel.topic):
+            super().send(parcel)
+            return
+        for to in parcel.to:
+            at = self._step + self._random.randint(0, _LATE_STEPS)
+            self._flying[at].append(parcel._replace(to=(to,)))
 
 
 def doors() -> Plan:
@@ -51,6 +84,8 @@ def troubles(seed: int) -> list[str]:
     random = Random(f"{seed} traces")
     fleet = Fleet(doors(), size=DEVICES, seed=seed)
     try:
+        if seed % 2:
+            return _late(fleet, random)
         for _ in range(STEPS):
             _disturb(fleet, random)
             fleet.step()
@@ -60,6 +95,29 @@ def troubles(seed: int) -> list[str]:
         return []
     finally:
         fleet.close()
+
+
+def _late(fleet: Fleet, random: Random) -> list[str]:
+    """Let a device remove what another one has added, and one of the two hear late of itself."""
+    author, remover, *_ = random.sample(sorted(fleet.devices), DEVICES)
+    for element in range(random.randint(1, ELEMENTS)):
+        fleet.read(author, "seen", element)
+    fleet.step(random.randint(2, 4))
+    is_lost = random.random() < 0.5  # noqa: PLR2004
+    if is_lost:
+        fleet.stop(author)
+    fleet.read(remover, "gone", 0)
+    fleet.step(random.randint(2, 4))
+    fleet.world.links = _LateLinks(random)
+    if is_lost:
+        fleet.befall("store_lost", remover, 0)
+        fleet.start(remover)
+    else:
+        fleet.kill(author)
+        fleet.step(random.randint(2, 4))
+        fleet.stop(author)
+    fleet.step(2 * _LATE_STEPS)
+    return list(lacking_traces(fleet.world))
 
 
 def _disturb(fleet: Fleet, random: Random) -> None:

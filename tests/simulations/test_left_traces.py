@@ -15,6 +15,6 @@ def test_a_seed_holds_the_law(seed):
 
 @pytest.mark.parametrize("name", [name for name, bug in BUGS.items() if bug.needs == LAW])
 def test_a_planted_bug_of_traces_is_found(name):
-    caught = hunt(BUGS[name], range(10))
+    caught = hunt(BUGS[name], range(20))
     assert caught is not None
     assert not caught.unused

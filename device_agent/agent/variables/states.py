@@ -119,7 +119,11 @@ class SharedState(OwnState):
         return state if state is not None and state.bottom() == self._bottom else None
 
     def hear(self, state: Lattice) -> None:
-        """Join a part that a peer holds; it is stored with the next notes."""
+        """Join a part that a peer holds; it is stored with the next notes.
+
+        What the trace will say of it is stored before: peers trust the trace, and drop it from
+        theirs.
+        """
         news = state - self.whole
         if news == self._bottom:
             return
@@ -128,6 +132,7 @@ class SharedState(OwnState):
         mine = news.restricted(self._agent.replica.device)
         if mine != self._bottom:  # peers must see in the trace that this device knows it, too
             self.trace.add(mine)
+            self._store_heard()
         self._joined(news)
 
     def confirm(self, device: str, state: Lattice) -> None:
@@ -145,16 +150,19 @@ class SharedState(OwnState):
         lost = state if incarnation >= self._life else news
         if news != self._bottom:
             super().store(news)
-            self.trace.add(news)
             self._joined(news)
         if lost != self._bottom:
             self._contribute(lost)
+            self.trace.add(lost)
+
+    def _store_heard(self) -> None:
+        heard, self._heard = self._heard, self._bottom.copy()
+        self._agent.stored.put_delta((self.name, ""), self.whole, heard)
 
     def take_notes(self) -> None:
         """Store received deltas, and confirmed ones."""
         if self._heard != self._bottom:
-            heard, self._heard = self._heard, self._bottom.copy()
-            self._agent.stored.put_delta((self.name, ""), self.whole, heard)
+            self._store_heard()
         if self._pending_shrank:
             self._pending_shrank = False
             self._agent.stored.put_whole((self.name, PENDING), self._pending)

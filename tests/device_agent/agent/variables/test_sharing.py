@@ -8,7 +8,7 @@ import pytest
 
 from crdts import CausalContext, GSet, ORSet, Replica, decode, encode
 from crdts.causal_context import index_of
-from device_agent.agent.variables.states import PIECE_BYTES, TAIL_BYTES, Trace
+from device_agent.agent.variables.states import PIECE_BYTES, TAIL, TAIL_BYTES, Trace
 from lasp_edge import Program
 from lasp_edge.protocol.frames import BeatFrame, PresenceFrame
 from lasp_edge.protocol.kinds import FRAME_KINDS
@@ -168,8 +168,10 @@ def test_what_an_earlier_life_removed_stays_in_the_trace_though_others_know_it(t
     device = Device(tmp_path, PLAN, name="b")
     state, known = device.core.variables.shared_states["opened"], removed(Replica(9, 6, "b"))
     state.hear(known)
+    state.trace.renew()
     state.recover(known, 9)
     assert state._pending != ORSet()
+    assert known <= decode(state.trace.encoded(TAIL))
     device.kill()
 
 
@@ -270,6 +272,19 @@ def test_a_restart_knows_what_was_heard_of_others(site):
     here.retained.clear()
     here.devices["b"].restart()
     assert here.opened()[1] == {1}
+
+
+def test_what_a_trace_says_of_what_others_removed_outlives_the_power(site):
+    """Who removed it trusts the trace, and leaves it at the broker no more."""
+    here = site("a", "b")
+    here.read("a", "seen", 1)
+    here.run(5)
+    here.read("b", "gone", 1)
+    here.run(2)
+    assert [state.value for state in here.traces("a")] == [set()]
+    assert here.devices["b"].core.variables.shared_states["opened"]._pending == ORSet()
+    here.devices["a"].restart()
+    assert here.opened()[0] == set()
 
 
 @pytest.mark.parametrize(
