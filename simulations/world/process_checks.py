@@ -38,8 +38,8 @@ _SINKS = frozenset(
 )
 CAUSES: Final[dict[str, frozenset[str]]] = {
     "frame: a vouch that was not asked for": frozenset(),
-    # A sink whose clock stands in 1970 seems to answer late.
-    "frame: old acknowledgement": frozenset({"recorded_answers", "gateway_1970"}),
+    # A sink whose clock stands in 1970, or was set back by more than an hour, seems to answer late.
+    "frame: old acknowledgement": frozenset({"recorded_answers", "gateway_1970", "gateway_jump"}),
     "frame: integer out of range": frozenset({"hostile", "gateway_1970"}),  # before the epoch
     "frame: ": frozenset({"hostile"}),
     # Which stores a sink's store follows from may reach the other life of a clone alone.
