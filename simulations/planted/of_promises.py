@@ -13,6 +13,7 @@ from device_agent.agent.intake.one_by_one import OneByOne
 from device_agent.agent.intake.progress import SourceProgress
 from device_agent.agent.intake.source_highs import SourceHighs
 from device_agent.agent.panes.cache import PaneCache
+from device_agent.agent.panes.unlanded import Unlanded
 from lasp_edge.protocol.publication import Publication
 from lasp_edge.protocol.sinks import SinkLow
 from simulations.planted.bug import planted, replaced
@@ -174,4 +175,15 @@ def the_last_doubtful_reading_is_said_to_be_there() -> Iterator[None]:
         return max([each - 1 for each in self.doubts.values()], default=None)
 
     with replaced(SourceHighs, "furthest_doubt_us", furthest_doubt_us):
+        yield
+
+
+@planted
+def what_is_older_than_a_promise_is_not_looked_at() -> Iterator[None]:
+    """No entry has left since an hour: a late reading is not counted, and holds no promise."""
+
+    def watch(_self: Unlanded, _promised_us: int) -> None:
+        pass
+
+    with replaced(Unlanded, "watch", watch):
         yield

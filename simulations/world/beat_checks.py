@@ -1,7 +1,7 @@
 """What must hold of a beat where it leaves: whatever it says is so, and is known to the device.
 
 - a promise that leaves is noted before: what is read later and is older is late, whatever happens
-  to the process while the link takes the beat
+  to the process while the link takes the beat; and it will be counted so
 - what a beat says to be whole holds nothing that the device refuses as doubtful
 """
 
@@ -17,6 +17,8 @@ def hasty(device: VirtualDevice, frame: BeatFrame) -> Iterator[str]:
     for low in frame.lows:
         if low.low_us is not None and low.low_us > intake.progress.promised_us:
             yield f"{device.name} promises {low.low_us}, and has not noted that"
+        elif low.low_us is not None and low.low_us > device.core.panes.memory.unlanded.watched_us:
+            yield f"{device.name} promises {low.low_us}, and counts nothing before it as late"
     for stream, begun_us in frame.begun:
         if stream != EVERY_WINDOW:
             continue

@@ -75,6 +75,18 @@ def test_a_source_of_stamped_readings_promises_the_present(device):
     assert device.low_us == device.now_us - device.settings.lateness_us
 
 
+def test_a_reading_is_late_behind_each_promise_that_has_left_and_not_at_it(device):
+    device.read([20.0])
+    device.land(20)
+    for _ in range(40):  # no entry leaves meanwhile, and the promise goes on
+        device.land(2)
+    promised_us = device.low_us
+    device.take([21.0], [promised_us], [{}])
+    assert "late" not in device.counted
+    device.take([22.0], [promised_us - 1], [{}])
+    assert device.counted["late"] == 1
+
+
 def test_a_source_that_has_both_kinds_of_time_promises_the_earlier(device):
     device.take([20.0, 20.0], [None, NOW_US - MINUTE_US], [{}, {}])
     device.land(20)
