@@ -42,13 +42,15 @@ def connect():
 
 @pytest.fixture
 def scripted():
-    """Return a function that starts a broker which gives these answers, one a packet."""
+    """Return a function that starts a broker which gives these answers, one a packet.
+
+    Each connection gets them: on a busy machine the first may end before they come.
+    """
     sockets = []
 
     def start(*answers, tls=None):
-        def serve():
+        def serve(peer):
             with contextlib.suppress(OSError):
-                peer, _ = server.accept()
                 if tls is not None:
                     peer = tls.wrap_socket(peer, server_side=True)
                 sockets.append(peer)
@@ -57,9 +59,14 @@ def scripted():
                     peer.sendall(answer)
                 peer.recv(4096)
 
+        def accept():
+            with contextlib.suppress(OSError):
+                while True:
+                    serve(server.accept()[0])
+
         server = socket.create_server(("127.0.0.1", 0))
         sockets.append(server)
-        threading.Thread(target=serve, daemon=True).start()
+        threading.Thread(target=accept, daemon=True).start()
         return f"mqtt://127.0.0.1:{server.getsockname()[1]}"
 
     yield start

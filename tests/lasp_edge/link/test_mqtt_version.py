@@ -20,11 +20,13 @@ def test_an_old_broker_is_spoken_to_in_3_1_1_and_that_is_remembered(broker, conn
         limits = Limits(handshake_timeout_s=0.3, first_wait_s=0.05)
         link = connect(front.url, subscriptions=["t"], limits=limits)
         assert until_connected(link).protocol == "3.1.1"
+        assert front.protocols[:2] == [5, 4]
+        tries = len(front.protocols)  # more than two where the machine took long to answer
         publish_when_possible(link, "t", b"x")
         until_messages(link, 1)
         front.cut()
         assert until_connected(link).protocol == "3.1.1"
-        assert front.protocols == [5, 4, 4]
+        assert set(front.protocols[tries:]) == {4}
 
 
 def test_a_protocol_that_worked_survives_a_broker_that_dies_in_a_handshake(mosquitto, connect):

@@ -40,7 +40,7 @@ def python(code):
 def test_a_command_reads_the_alert_as_json(tmp_path):
     path = tmp_path / "said"
     code = "import sys, pathlib; pathlib.Path(sys.argv[1]).write_bytes(sys.stdin.buffer.read())"
-    Command([*python(code), str(path)], timeout_s=20)(TEXT)
+    Command([*python(code), str(path)], timeout_s=PATIENCE_S)(TEXT)
     assert path.read_bytes() == TEXT + b"\n"
 
 
@@ -54,12 +54,12 @@ def test_a_command_reads_the_alert_as_json(tmp_path):
 )
 def test_a_command_that_fails_says_why(code, why):
     with pytest.raises(CallFailedError, match=why):
-        Command(python(code), timeout_s=0.5 if "while" in code else 20)(TEXT)
+        Command(python(code), timeout_s=0.5 if "while" in code else PATIENCE_S)(TEXT)
 
 
 def test_a_command_that_is_gone_says_so():
     with pytest.raises(CallFailedError, match="cannot run: No such file or directory"):
-        Command(["/no/such/siren"], timeout_s=20)(TEXT)
+        Command(["/no/such/siren"], timeout_s=PATIENCE_S)(TEXT)
 
 
 @pytest.fixture
@@ -87,15 +87,15 @@ def server():
 
 
 def test_a_webhook_is_posted_json(server):
-    Webhook(f"http://127.0.0.1:{server.server_port}/warm", 20)(TEXT)
+    Webhook(f"http://127.0.0.1:{server.server_port}/warm", PATIENCE_S)(TEXT)
     assert server.posted == [("/warm", "application/json", TEXT)]
 
 
 def test_a_webhook_that_fails_says_why_and_not_where(server):
     with pytest.raises(CallFailedError, match=r"^the webhook's server answered 500$"):
-        Webhook(f"http://127.0.0.1:{server.server_port}/refused", 20)(TEXT)
+        Webhook(f"http://127.0.0.1:{server.server_port}/refused", PATIENCE_S)(TEXT)
     with pytest.raises(CallFailedError, match=r"cannot be reached: .*refused") as failed:
-        Webhook("http://127.0.0.1:1/secret", 20)(TEXT)
+        Webhook("http://127.0.0.1:1/secret", PATIENCE_S)(TEXT)
     assert "secret" not in str(failed.value)
 
 
