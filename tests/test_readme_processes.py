@@ -4,9 +4,11 @@ import importlib.util
 import os
 import pwd
 import shlex
+import shutil
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -19,14 +21,20 @@ from tests.support_readme import BIN, CHECKOUT, block, commands, here, replaced,
 from tests.support_wheel import build_wheel
 
 
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """Return the wheel, built once: a test copies it to where its commands look for it."""
+    return build_wheel(tmp_path_factory.mktemp("wheel"))
+
+
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.broker
-def test_a_device_and_the_cloud_run_as_shown(warm_jvm, tmp_path):
+def test_a_device_and_the_cloud_run_as_shown(built, warm_jvm, tmp_path):
     make_venv, install, agent = commands(block("device"))
     assert make_venv == "python3 -m venv ~/lasp"
     cloud_install, cloud = commands(block("cloud"))
-    wheel = build_wheel(tmp_path)
+    wheel = Path(shutil.copy(built, tmp_path))
     assert f"`dist/{wheel.name}`" in (CHECKOUT / "README.md").read_text()
     for line in (install, cloud_install):
         words = here(line, tmp_path, "")
@@ -52,9 +60,10 @@ def test_a_device_and_the_cloud_run_as_shown(warm_jvm, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_pi_serves_the_wheel_to_the_others_as_shown(tmp_path):
+def test_a_pi_serves_the_wheel_to_the_others_as_shown(built, tmp_path):
     pack, serve = commands(block("serve the wheel"))
-    wheel, port = build_wheel(tmp_path / "wheels"), free_port()
+    (tmp_path / "wheels").mkdir()
+    wheel, port = Path(shutil.copy(built, tmp_path / "wheels")), free_port()
     words = here(pack, tmp_path, "")
     assert words == [str(BIN / "pip"), "wheel", "--wheel-dir", str(wheel.parent), f"./{wheel.name}"]
     places = {"192.168.1.10": "127.0.0.1", "8000": str(port), "python3": sys.executable}
