@@ -1,5 +1,6 @@
 """The streaming query's checkpoint: how far it has read, and on this machine torn files.
 
+    metadata     the query's name, from the first start on
     offsets/N    batch N was planned: up to where it reads `landing`
     commits/N    batch N is finished
 
@@ -7,7 +8,8 @@ Spark renames these files into place and does not sync them, so a power cut may 
 empty or cut short, and Spark then fails at every start. A newest file that is torn is as good as
 one that was never written: the batch is planned and merged again, which gives the same lake. Where
 a finished batch's offsets are torn, nothing tells any more what was read; then the checkpoint is
-put aside, and all that landed is merged again, with the same result.
+put aside, and all that landed is merged again, with the same result. So it is where the name is
+torn: Spark goes on under no other one.
 """
 
 import json
@@ -23,7 +25,9 @@ from cloud_tier.lake.tables import LakeTables
 _FOLDER: Final = "checkpoint"
 _OFFSETS: Final = "offsets"
 _COMMITS: Final = "commits"
+_METADATA: Final = "metadata"
 _ASIDE: Final = "checkpoint.torn"
+_ALL_AGAIN: Final = f"it is kept as {_ASIDE}, and all that landed is merged again"
 
 
 class Merged(NamedTuple):
@@ -60,6 +64,9 @@ def mend(tables: LakeTables) -> str:
     """
     begun, finished = _numbered(tables, _OFFSETS), _numbered(tables, _COMMITS)
     torn = ""
+    if _lacks_name(tables, begun):
+        put_aside(tables)
+        begun, finished, torn = {}, {}, _ALL_AGAIN
     if finished and not _is_whole(finished[max(finished)], lines=2):
         _remove(finished.pop(max(finished)))
         torn = "the last batch is merged again"
@@ -69,7 +76,7 @@ def mend(tables: LakeTables) -> str:
         torn = f"batch {number} is planned again"
         if number in finished:
             put_aside(tables)
-            torn = f"it is kept as {_ASIDE}, and all that landed is merged again"
+            torn = _ALL_AGAIN
     return f"a file of the checkpoint was torn: {torn}" if torn else ""
 
 
@@ -180,6 +187,12 @@ def _numbered(tables: LakeTables, folder: str) -> dict[int, Path]:
         return {}
     paths = Path(tables.checkpoint, folder).glob("*")
     return {int(path.name): path for path in paths if path.name.isdecimal()}
+
+
+def _lacks_name(tables: LakeTables, begun: dict[int, Path]) -> bool:
+    """Return whether the query's name is torn, or is gone though a batch was planned."""
+    file = Path(tables.checkpoint, _METADATA)
+    return _read(file.read_text(errors="replace")) is None if file.is_file() else bool(begun)
 
 
 def _is_whole(file: Path, lines: int) -> bool:

@@ -20,6 +20,7 @@ def tables(tmp_path):
         Path(made.checkpoint, folder).mkdir(parents=True)
         for number in numbers:
             put(made, f"{folder}/{number}", text)
+    put(made, "metadata", '{"id":"4"}')
     return made
 
 
@@ -39,6 +40,18 @@ def test_a_whole_checkpoint_is_left_as_it_is(tables):
     assert mend(tables) == ""
     assert names(tables) == before
     assert merged(tables)._replace(last_us=None) == Merged(1, unfinished=True, version=6)
+
+
+@pytest.mark.parametrize("torn", ["", '{"id":"4', "\0" * 45, None])
+def test_torn_metadata_has_all_merged_again(tables, torn):
+    if torn is None:
+        Path(tables.checkpoint, "metadata").unlink()
+    else:
+        put(tables, "metadata", torn)
+    assert "all that landed is merged again" in mend(tables)
+    assert merged(tables) is None
+    assert Path(tables.root, "checkpoint.torn", "commits", "1").exists()
+    assert mend(tables) == ""
 
 
 @pytest.mark.parametrize("torn", ["", "v1", "v1\n{}", PLANNED[:-1], "\0" * 90])
