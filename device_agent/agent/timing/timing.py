@@ -73,7 +73,7 @@ class Timing(Part):
         incarnation, nonce, name = frame.sender
         self._witnesses.hear(
             name if type(frame) is BeatFrame else f"lander {name}",
-            (incarnation, nonce, frame.number),
+            (incarnation, nonce, frame.number, clock_s),
             clock_s * SECOND_US + SECOND_US // 2,
             monotonic_us=self.monotonic_us(now_us),
         )

@@ -85,15 +85,15 @@ class _Witness:
         Processes of a lander are of one incarnation, and their nonces are drawn: that which was not
         heard before is the later one.
         """
-        process, known = version[:-1], self.version[:-1]
+        process, known = version[:2], self.version[:2]
         if process == known:
             return version <= self.version
         return process[:1] < known[:1] or process in self.former
 
     def former_of(self, version: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
         """Return the processes before that of a message which comes after the last one."""
-        known = self.version[:-1]
-        return self.former if version[:-1] == known else (*self.former, known)[-FORMER:]
+        known = self.version[:2]
+        return self.former if version[:2] == known else (*self.former, known)[-FORMER:]
 
     @property
     def is_live(self) -> bool:
@@ -130,8 +130,8 @@ class Witnesses:
 
         Args:
             name: whose clock.
-            version: incarnation, nonce and number, which rises with each message of a process; an
-                earlier one changes nothing.
+            version: incarnation, nonce, number and time of the message, which rise with each one of
+                a process, if only by the time, as a lander's do; an earlier one changes nothing.
             clock_us: the time it tells.
             monotonic_us: when that was heard.
         """

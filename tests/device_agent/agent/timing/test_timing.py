@@ -2,11 +2,13 @@
 
 import pytest
 
+from crdts import Replica
 from lasp_edge import Plan, folds
+from lasp_edge.protocol.acks import AckFrame
 from lasp_edge.protocol.frames import BeatFrame
 from lasp_edge.units import SECOND_US
 from tests.device_agent.agent.timing.clocked import TRUE_US, ClockedDevice, seconds_from
-from tests.device_agent.agents import DAY_US, HOUR_US, MINUTE_US, NOW_US, Device
+from tests.device_agent.agents import DAY_US, HOUR_US, LAKE, MINUTE_US, NOW_US, Device
 from tests.lasp_edge.support_programs import averaged
 
 
@@ -200,6 +202,24 @@ def test_a_lander_in_1970_moves_nothing(tmp_path):
     device.tick()
     assert device.core.timing.state == "trusted"
     assert device.times_us() == [TRUE_US]
+
+
+def test_landers_that_are_set_right_are_followed_back_within_two_minutes(tmp_path):
+    """All answers of a lander have the number 1; each start of it draws a nonce."""
+    device = ClockedDevice(tmp_path)
+
+    def answered_for(seconds, ahead_us, nonces):
+        for _ in range(seconds):
+            clock_s = (device.true_us + ahead_us) // SECOND_US
+            for name, nonce in nonces.items():
+                sender = Replica(1, nonce, name)
+                device.hear(AckFrame(sender, 1, device.name, name, LAKE, clock_s=clock_s))
+            device.tick()
+
+    answered_for(30, HOUR_US, {"lander-1": 5, "lander-2": 9})
+    assert device.core.timing.state == "behind"
+    answered_for(90, 0, {"lander-1": 7, "lander-2": 7})
+    assert device.core.timing.state == "trusted"
 
 
 @pytest.mark.parametrize("beats_later", [0, 3])
