@@ -87,7 +87,7 @@ class MadeRow(NamedTuple):
     row: FleetRow
 
 
-class Course(NamedTuple):
+class WaitRun(NamedTuple):
     """What came of a run.
 
     Attributes:
@@ -135,14 +135,14 @@ def plan() -> Plan:
 PLAN: Final = plan()
 
 
-def course(draw: Draw) -> Course:
+def run_of(draw: Draw) -> WaitRun:
     """Run a fleet through an outage, and on until every window of its readings is final."""
     wait_us = NEVER_US if draw.wait_s is None else draw.wait_s * SECOND_US
     terms = WaitingTerms(NAMES, 3_600 * SECOND_US, tentative_after_us=wait_us)
     settings = Settings(trust_clock=draw.is_fast)  # else the others would outvote it
     fleet = Fleet(PLAN, size=SIZE, seed=draw.seed, faults=FAULTS, settings=settings, terms=terms)
     try:
-        return _Run(fleet, draw).course()
+        return _Run(fleet, draw).ended()
     finally:
         fleet.close()
 
@@ -163,7 +163,7 @@ class _Run:
             fleet.befall("store_lost", FAST, 0)  # it never had another time
             fleet.world.wake(FAST, fleet.devices[FAST])
 
-    def course(self) -> Course:
+    def ended(self) -> WaitRun:
         """Return what came of it."""
         draw, fleet = self._draw, self._fleet
         for second in range(WARM_S + draw.outage_s + AFTER_S):
@@ -186,7 +186,7 @@ class _Run:
             for start_us, values in self._truth.items()
             if start_us < end_us
         }
-        return Course(self._rows, self._since_us(), truth, end_us)
+        return WaitRun(self._rows, self._since_us(), truth, end_us)
 
     def _measure(self) -> None:
         fleet = self._fleet
@@ -220,10 +220,10 @@ class _Run:
 
 def normal_s(seed: int, *, is_fast: bool = False) -> float:
     """Return the normal delay of a seed: how long windows wait where nothing fails."""
-    return max(course(Draw(seed, None, 0, is_fast=is_fast)).delays_s(FINAL))
+    return max(run_of(Draw(seed, None, 0, is_fast=is_fast)).delays_s(FINAL))
 
 
-def broken(draw: Draw, found: Course, usual_s: float) -> Iterator[str]:
+def broken(draw: Draw, found: WaitRun, usual_s: float) -> Iterator[str]:
     """Yield how a run breaks the law; `usual_s` is the normal delay."""
     wait_s = draw.wait_s
     usual_s += 0.0 if draw.restart_s is None else AGAIN_S
@@ -239,7 +239,7 @@ def broken(draw: Draw, found: Course, usual_s: float) -> Iterator[str]:
     yield from _wrong_end(found)
 
 
-def _wrong_waits(wait_s: int, found: Course) -> Iterator[str]:
+def _wrong_waits(wait_s: int, found: WaitRun) -> Iterator[str]:
     for end_us, made in found.first.items():
         since_us = found.since_us.get(end_us)
         if since_us is None:
@@ -252,7 +252,7 @@ def _wrong_waits(wait_s: int, found: Course) -> Iterator[str]:
             yield f"the window at {_second(made)} waited for {waited_s:g} s only"
 
 
-def _wrong_end(found: Course) -> Iterator[str]:
+def _wrong_end(found: WaitRun) -> Iterator[str]:
     current = {made.row.at.start_us: made for made in found.rows}
     for start_us, right in found.truth.items():
         made = current.get(start_us)
@@ -277,7 +277,7 @@ def draw_of(number: int) -> Draw:
 
 def troubles(draw: Draw) -> list[str]:
     """Return how a draw breaks the law."""
-    return list(broken(draw, course(draw), USUAL_S[draw.is_fast]))
+    return list(broken(draw, run_of(draw), USUAL_S[draw.is_fast]))
 
 
 def curve() -> Iterator[str]:
@@ -287,7 +287,7 @@ def curve() -> Iterator[str]:
     for wait_s in WAITS:
         cells = []
         for outage_s in OUTAGES:
-            found = [course(Draw(seed, wait_s, outage_s)) for seed in range(SEEDS)]
+            found = [run_of(Draw(seed, wait_s, outage_s)) for seed in range(SEEDS)]
             count = sum(each.tentative for each in found)
             longest_s = max((s for each in found for s in each.delays_s(TENTATIVE)), default=0.0)
             cells.append(f"{f'{count} ({longest_s:g} s)' if count else '0':>14}")
@@ -318,7 +318,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             say(line)
     none, wrong = 0, 0
     for draw in map(draw_of, range(arguments.draws)):
-        found = course(draw)
+        found = run_of(draw)
         none += not found.tentative
         troubles_found = list(broken(draw, found, usual[draw.is_fast]))
         wrong += bool(troubles_found)

@@ -33,7 +33,6 @@ from device_agent.agent.state.counters import Counters, Guard
 from device_agent.agent.state.stored import Stored
 from lasp_edge.language.plan import Plan, is_apart
 from lasp_edge.protocol.checks import FrameError
-from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import BeatFrame
 from lasp_edge.protocol.kinds import FRAME_KINDS, Subscriber, decode
 from lasp_edge.protocol.publication import Publication
@@ -142,17 +141,13 @@ class Core(AgentParts):
         try:
             frame = self.decode(payload)
             if topic == topic_of(frame, self.agent.topics):
-                self.handle_frame(frame, now_us)
+                self.part_list.handle(frame, now_us)
             else:
                 self.counters.note("frame: on another's topic")
         except FrameError as error:
             self.counters.note(f"frame: {error}")
         except BaseException as error:  # noqa: BLE001 - no message may end an agent
             self.agent.guard.failed("a message", error)
-
-    def handle_frame(self, frame: Frame, now_us: int) -> None:
-        """Give a frame to every part that takes its kind."""
-        self.part_list.handle(frame, now_us)
 
     def handle_connected(self, now_us: int) -> None:
         """The broker may have lost anything: publish everything of this device again."""

@@ -62,7 +62,7 @@ def change_s(elements: int) -> float:
     return cpu_s(work, rounds=3) / CHANGES
 
 
-def anew_s(elements: int) -> float:
+def rebuilt_s(elements: int) -> float:
     """Return the CPU seconds of the digest, made again."""
     _, state = _state(elements)
     times = max(1, 20_000 // elements)
@@ -86,6 +86,6 @@ def table(*, quick: bool = False) -> Iterator[Line]:
         words = f"{grown:.1f} times the cost at {sizes[0]}"
         if elements == sizes[-1]:
             words += f", <= {FLAT:.3g}{MET if grown <= FLAT else MISSED}"
-        ratio = anew_s(elements) / spent_s
+        ratio = rebuilt_s(elements) / spent_s
         yield Line(what, f"{elements:,}", CHANGES * spent_s, spent_s, "s", ratio, words)
     yield Line(what, "", note="in brackets: how many times as long the digest made again takes")

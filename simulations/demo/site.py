@@ -170,7 +170,7 @@ class Site:
         self.cast, self.screen, self.broker = cast, screen, broker
         self.settings: list[Setting] = []
         self.began_s, self.complete_us = now_s(), 0
-        self._said_s = self.began_s
+        self._wrote_s = self.began_s
         self._processes, self._command, self._commands = processes, command, 0
         self._table: LiveTable | None = LiveTable(cast.plan, now_s)
         self.lake = cast.lake or processes.folder / "lake"
@@ -252,7 +252,7 @@ class Site:
             device.look()
         self.merger.look()
         self.screen.show([self._summary()] if self._table is None else self.table())
-        if not self.screen.is_terminal and now_s() > self._said_s + SUMMARY_S:
+        if not self.screen.is_terminal and now_s() > self._wrote_s + SUMMARY_S:
             self.say(*wrap(self._summary(), WIDTH, subsequent_indent="      "))
         for device in self.devices.values():
             if device.process.ended_by_itself:
@@ -265,7 +265,7 @@ class Site:
     def say(self, *lines: str) -> None:
         """Write lines that stay."""
         self.screen.say(*lines)
-        self._said_s = now_s()
+        self._wrote_s = now_s()
 
     def _summary(self) -> str:
         if self._table is None:

@@ -7,8 +7,7 @@ from functools import partial
 from hashlib import sha256
 from typing import Any
 
-from device_agent.agent.scans import leaving
-from device_agent.agent.scans.shares import Shares
+from device_agent.agent.scans import leaving, shares
 from lasp_edge.evaluation.parted import PartedScans
 from lasp_edge.language import parting
 from lasp_edge.language.declarations import Stream
@@ -118,10 +117,10 @@ def rows_are_final_by_the_frontier_alone() -> Iterator[None]:
 def shares_count_by_their_arrival() -> Iterator[None]:
     """An older publication of a cell overtakes a newer one, and takes its place on a device."""
 
-    def is_newer(*_versions: int) -> bool:
+    def replaces(*_versions: int) -> bool:
         return True
 
-    with replaced(Shares, "is_newer", is_newer):
+    with replaced(shares, "replaces", replaces):
         yield
 
 

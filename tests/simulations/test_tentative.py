@@ -5,7 +5,7 @@ import pytest
 from simulations.planted.bug import BUGS
 from simulations.planted.hunt import hunt
 from simulations.planted.of_waiting import LAW
-from simulations.tentative import USUAL_S, Draw, course, draw_of, main, normal_s, troubles
+from simulations.tentative import USUAL_S, Draw, draw_of, main, normal_s, run_of, troubles
 
 OUTAGE_S = 25
 """Longer than two windows, and no more than the draws here need."""
@@ -18,7 +18,7 @@ def test_a_draw_holds_the_law(number):
 
 
 def test_without_x_rows_come_at_once_and_never_shows_final_ones_alone():
-    at_once, never = course(Draw(3, 0, OUTAGE_S)), course(Draw(3, None, OUTAGE_S))
+    at_once, never = run_of(Draw(3, 0, OUTAGE_S)), run_of(Draw(3, None, OUTAGE_S))
     assert {made.row.status for made in never.rows} == {"final"}
     assert at_once.tentative == len(at_once.first)
     assert min(at_once.delays_s("tentative")) < 0, "before anybody was done with it"

@@ -5,5 +5,5 @@
 - `sinks`, `sink`: who holds panes and acknowledges them; `flights`: frames on their way to one
 - `sender`: what leaves, and when; `delivery`: what has landed, and where
 - `unlanded`: how old what has not landed can be
-- `standing`: how things stand, for people
+- `undelivered`: what each sink has not taken yet, for people
 """

@@ -17,7 +17,7 @@ from device_agent.agent.panes.panes import NEVER_US, Panes
 from device_agent.agent.panes.sender import PaneSender
 from device_agent.agent.panes.sink import Sink
 from device_agent.agent.panes.sinks import Sinks
-from device_agent.agent.panes.standing import standing
+from device_agent.agent.panes.undelivered import undelivered_by_sink
 from device_agent.agent.parts import Handler, Part, StoreKeeper
 from device_agent.agent.stored_rows import StoreWide
 from lasp_edge.protocol.acks import AckFrame, Seqs
@@ -231,7 +231,9 @@ class PaneDelivery(Part):
         return tuple(lows)
 
     def report(self) -> dict[str, Any]:
-        known = standing(self.sinks.rows(), self.cache.waiting(), self.memory.planned.spans_us)
+        known = undelivered_by_sink(
+            self.sinks.rows(), self.cache.waiting(), self.memory.planned.spans_us
+        )
         contested = [sink.name for sink in self.sinks if sink.contested_us]
         sent = {"dirty": self.cache.count, "sinks": known, "contested_sinks": contested}
         return sent | {"silent_source": self._sources.silent_source}

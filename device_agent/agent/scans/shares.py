@@ -197,18 +197,13 @@ class Shares(Part):
             raise FrameRefusedError(f"shares: {error}") from None
         known = self._frames.setdefault(gateway, {})
         at = (event, frame.cell_us)
-        if at in known and not self.is_newer(frame.version, known[at][0]):
+        if at in known and not replaces(frame.version, known[at][0]):
             return
         known[at] = (frame.version, places)
         if len(known) > MOST_CELLS:
             del known[min(known, key=lambda each: each[1])]
         if gateway == self.followed or not self.followed:
             self._pending.add(at)
-
-    @staticmethod
-    def is_newer(version: int, known: int) -> bool:
-        """Return whether a published cell replaces the one of the same gateway that is known."""
-        return replaces(version, known)
 
     def begin(self, history: PartedHistory, promised_us: int) -> None:
         """Follow the gateway that the store names; shares up to the last promise are owed again."""
@@ -302,7 +297,7 @@ class Shares(Part):
             version, places = frames[event, cell_us]
             before = dict(history.taken(event, cell_us, cell_us + 1)).get(cell_us, _NOTHING)
             if cell_us < floor_us or (
-                before.gateway == self.followed and not self.is_newer(version, before.version)
+                before.gateway == self.followed and not replaces(version, before.version)
             ):
                 continue
             cell = TakenCell(self.followed, version, before.number + 1, places)

@@ -11,6 +11,6 @@
 - `mapping`: from a record's fields to readings, and by column `event_columns`;
   `mapping_options`: what a user says of it; `ready`: mappings by name
 - `tags`: from fields to tags; `fields`: where a value is; `values`: which number it is
-- `times`: to microseconds since the epoch; `zones`: of whose clock; `nearest`: the name that a
+- `times`: to microseconds since the epoch; `time_zones`: of whose clock; `nearest`: the name that a
   mistyped one means
 """

@@ -21,9 +21,9 @@ from device_agent.agent.sources.event_columns import are_plain, event_columns, k
 from device_agent.agent.sources.fields import ABSENT, Field, Record, SpreadField, field_of
 from device_agent.agent.sources.nearest import quoted
 from device_agent.agent.sources.tags import TagFields, Tags, keys_of, plain_text, shortened
+from device_agent.agent.sources.time_zones import Zone
 from device_agent.agent.sources.times import Unit, column_us, time_us
 from device_agent.agent.sources.values import UNREAD, EventRule, as_number, has_comma, rule_of
-from device_agent.agent.sources.zones import Zone
 from device_agent.agent.stored_rows import Retraction
 from lasp_edge.folds.numbers import Refused
 

@@ -13,9 +13,9 @@ from device_agent.agent.sources.source import (
     table_in_file,
     texts_in_file,
 )
+from device_agent.agent.sources.time_zones import Zone
 from device_agent.agent.sources.times import UNITS, Unit
 from device_agent.agent.sources.values import EventRule, rule_of_table
-from device_agent.agent.sources.zones import Zone
 
 
 def _event_rules(table: Any) -> dict[str, str | EventRule]:

@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, get_args
 
 from device_agent.agent.sources.fields import Field, Record
-from device_agent.agent.sources.zones import Zone
+from device_agent.agent.sources.time_zones import Zone
 from lasp_edge.folds.numbers import Refused
 
 Unit = Literal["s", "ms", "us", "iso"]

@@ -19,7 +19,7 @@ from typing import Any
 from device_agent.agent.changes import Facts, SinkRow
 from device_agent.agent.intake.peer_reports import TWICE
 from device_agent.agent.notices import TWIN
-from device_agent.agent.panes.standing import standing
+from device_agent.agent.panes.undelivered import undelivered_by_sink
 from device_agent.agent.state.counters import OUTCOMES
 from device_agent.agent.state.store import Store, existing_store
 from device_agent.agent.state.stored import set_aside
@@ -118,7 +118,7 @@ def status_of(store: Store) -> dict[str, Any]:
         "undated": restored.counters.get("undated", 0),
         "dirty_panes": ours,
         "panes_of_former_programs": sum(each.entries for each in waiting) - ours,
-        "sinks": standing(sinks, waiting, streams),
+        "sinks": undelivered_by_sink(sinks, waiting, streams),
         "sink_alarms": _counted(restored.counters, "sink: "),
         "last_settled": {
             name: settled._asdict() for name, settled in (facts.settled or {}).items()

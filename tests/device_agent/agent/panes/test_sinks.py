@@ -4,7 +4,7 @@ import itertools
 
 from crdts import Replica
 from device_agent.agent.panes.sinks import TOO_MANY
-from device_agent.agent.panes.standing import NO_LONGER_THERE
+from device_agent.agent.panes.undelivered import NO_LONGER_THERE
 from device_agent.agent.settings import Settings
 from lasp_edge import Program, folds
 from lasp_edge.protocol.acks import AckFrame, NotTaken

@@ -2,8 +2,8 @@
 
 import pytest
 
+from device_agent.agent.sources.time_zones import Zone
 from device_agent.agent.sources.times import NO_ZONE
-from device_agent.agent.sources.zones import Zone
 from lasp_edge import Program, folds
 from tests.device_agent.agent.sources.test_sources_replay import (
     cursor_at,

@@ -12,7 +12,7 @@ import pytest
 from device_agent.agent.sources.choice import SourceSpec, no_kind, source_of
 from device_agent.agent.sources.ready import READY
 from device_agent.agent.sources.source import SourceContext
-from device_agent.agent.sources.zones import Zone
+from device_agent.agent.sources.time_zones import Zone
 from lasp_edge.link import BrokerUrl, Message
 
 HOUSE = ["temperature", "humidity", "contact", "occupancy", "state", "power", "energy"]

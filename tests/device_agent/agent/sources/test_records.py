@@ -8,7 +8,7 @@ import pytest
 
 from device_agent.agent.sources.fields import Field, SpreadField
 from device_agent.agent.sources.mapping import FieldMapping, Origin
-from device_agent.agent.sources.zones import Zone
+from device_agent.agent.sources.time_zones import Zone
 
 
 def rows(batch):

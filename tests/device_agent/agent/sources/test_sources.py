@@ -21,9 +21,9 @@ from device_agent.agent.sources.mapping import FieldMapping
 from device_agent.agent.sources.mqtt_topic import MqttTopic
 from device_agent.agent.sources.replay import Replay
 from device_agent.agent.sources.source import Option, SourceContext, SourceKind
+from device_agent.agent.sources.time_zones import Zone
 from device_agent.agent.sources.times import END_US, FIRST_US, number, time_us
 from device_agent.agent.sources.values import EventRule
-from device_agent.agent.sources.zones import Zone
 from lasp_edge.folds.numbers import Refused
 from lasp_edge.link import BrokerUrl
 

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from device_agent.agent.sources.mapping import FieldMapping, Origin
+from device_agent.agent.sources.time_zones import Zone
 from device_agent.agent.sources.values import EventRule, rule_of_table
-from device_agent.agent.sources.zones import Zone
 from lasp_edge.folds.numbers import Refused, Resolution
 
 KEYS = st.sampled_from(["t", "h", "at", "list", "unit", "room", "a.b", "", "Temperature"])

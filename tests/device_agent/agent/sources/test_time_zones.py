@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from device_agent.agent.sources.time_zones import Zone
 from device_agent.agent.sources.times import time_us
-from device_agent.agent.sources.zones import Zone
 from lasp_edge.folds.numbers import Refused
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""How things stand with each sink, for people: what it has not taken yet, and why."""
+"""The pane entries that each sink has not taken yet, and why, for people."""
 
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -15,7 +15,7 @@ NO_LONGER_THERE = (
 """The reason for entries of a former program that a sink has no window for."""
 
 
-def standing(
+def undelivered_by_sink(
     sinks: Sequence[SinkRow], waiting: Sequence[Undelivered], streams: Collection[int]
 ) -> dict[str, dict[str, Any]]:
     """Return by sink: its store, and how many pane entries wait for it.
