@@ -12,7 +12,7 @@ from pathlib import Path
 
 from lasp_edge.errors import EnvironmentLacks
 from lasp_edge.link import Connected, Event, Link, Message
-from simulations.processes.broker import Broker, Kind, PrivateBroker, find_broker
+from simulations.processes.broker import Broker, Kind, PrivateBroker, find_broker, free_port
 from tests.support_missing import lacks
 
 PATIENCE_S = 900.0
@@ -89,14 +89,6 @@ def mosquitto(directory: Path, *lines: str, listener: tuple[str, ...] = ()) -> M
 def runs_as_us() -> list[str]:
     """Return the line that keeps a broker started by root from giving up its rights."""
     return [f"user {pwd.getpwuid(os.geteuid()).pw_name}"]
-
-
-def free_port() -> int:
-    """Return a port that is free now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def until(link: Link, enough: Callable[[list[Event]], bool], seconds: float = PATIENCE_S) -> list:

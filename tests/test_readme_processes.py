@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from lasp_edge.release import RELEASE
-from simulations.processes.broker import PrivateBroker
-from tests.brokers import PATIENCE_S, ConfiguredMosquitto, Mosquitto, free_port, until_true
+from simulations.processes.broker import PrivateBroker, free_port
+from tests.brokers import PATIENCE_S, ConfiguredMosquitto, Mosquitto, until_true
 from tests.end_to_end.secured import need_commands, password, set_up
 from tests.support_missing import lacks
 from tests.support_readme import BIN, CHECKOUT, block, commands, here, replaced, succeeds

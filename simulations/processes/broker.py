@@ -84,7 +84,7 @@ class PrivateBroker:
         self._process: subprocess.Popen[bytes] | None = None
         self.kind = self._broker.kind
         self.lacks = self._broker.lacks
-        self.port = _free_port()
+        self.port = free_port()
 
     @property
     def url(self) -> str:
@@ -184,7 +184,8 @@ class PrivateBroker:
         return "\n".join(lines) + "\n"
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Return a port that is free now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

@@ -248,7 +248,7 @@ def _halves_narrowly(event: Event) -> list[float]:
 def _count_words(program: Program, source: EventType | Stream) -> None:
     """Declare the word count: its graph has a cycle, and a word is a digit of a reading."""
     words = program.flat_map(source, _words, "words")
-    cycle = scans.loop(scans.last(2), _combined)
+    cycle = scans.loop(scans.last(2), combined)
     counts = program.scan(RESULT, source=words, key=lambda event: event.value[1], scan=cycle)
     program.result(counts, parts={"kind": "text", "word": "text", "count": "1"})
 
@@ -259,7 +259,8 @@ def _words(event: Event) -> list[tuple[str, str, int]]:
     return [("m", digit, 1) for digit in digits]
 
 
-def _combined(seen: tuple[tuple[str, str, int], ...]) -> list[tuple[str, str, int]]:
+def combined(seen: tuple[tuple[str, str, int], ...]) -> list[tuple[str, str, int]]:
+    """Add a word that is mapped (m) to what was counted of it before, its reduced count (r)."""
     if len(seen) == 1 and seen[0][0] == "m":
         return [("r", *seen[0][1:])]
     if [each[0] for each in seen] == ["r", "m"]:

@@ -14,6 +14,7 @@ from cloud_tier.lake.tables import LakeTables
 from lasp_edge import Program, folds
 from lasp_edge.errors import EnvironmentLacks, Exit, UsageError
 from lasp_edge.tool.command_line import main
+from simulations.processes.broker import free_port
 
 pytest.importorskip("pyspark", reason="needs the extra `cloud`")
 
@@ -84,8 +85,7 @@ def test_a_master_that_spark_does_not_know(master, tmp_path, capsys):
     ("scheme", "typed"), [("spark", "master.Master"), ("sc", "cloud_tier.command.submit connect")]
 )
 def test_a_cluster_that_does_not_answer(scheme, typed, tmp_path, capsys):
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    port = free_port()
     lake = tmp_path / "lake"
     words = (*COMMANDS[0], "--lake", lake, "--master", f"{scheme}://127.0.0.1:{port}")
     line = refused(capsys, *words, code=Exit.ENVIRONMENT)

@@ -2,6 +2,7 @@
 
 from lasp_edge import Program, scans
 from simulations.oracle import Reading
+from simulations.world.fleet_streamed import combined
 
 BEGIN_US = 1_764_028_800_000_000
 
@@ -42,18 +43,11 @@ def words():
         line, lambda event: [("m", word, 1) for word in event.value.split()], "words"
     )
 
-    def combine(seen):
-        if len(seen) == 1 and seen[0][0] == "m":
-            return [("r", *seen[0][1:])]
-        if [each[0] for each in seen] == ["r", "m"]:
-            return [("r", seen[1][1], seen[0][2] + seen[1][2])]
-        return []
-
     counts = program.scan(
         "counts",
         source=words,
         key=lambda event: event.value[1],
-        scan=scans.loop(scans.last(2), combine),
+        scan=scans.loop(scans.last(2), combined),
     )
     program.result(counts, parts={"kind": "text", "word": "text", "count": "1"})
     return program.plan()

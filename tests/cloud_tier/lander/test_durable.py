@@ -4,11 +4,8 @@ import os
 from pathlib import Path
 
 from tests.cloud_tier.frames import CONNECTED, message
-from tests.cloud_tier.lander import test_lander
 from tests.cloud_tier.lander.test_lander import PROGRAM
 from tests.lasp_edge.protocol.support_frames import panes
-
-station = test_lander.station
 
 
 def test_what_landed_is_on_the_disk_before_a_device_is_told_and_the_log_drops_it(

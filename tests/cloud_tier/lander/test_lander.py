@@ -15,7 +15,7 @@ from lasp_edge.protocol.fencing import HelloFrame, SourceHigh
 from lasp_edge.protocol.kinds import decode
 from lasp_edge.protocol.repeating import REPEAT_US
 from lasp_edge.protocol.sizes import MAX_FRAME_BYTES
-from tests.cloud_tier.frames import CONNECTED, Station, message
+from tests.cloud_tier.frames import CONNECTED, message
 from tests.cloud_tier.support_devices import BEGIN_US, SECOND_US, rooms
 from tests.lasp_edge.protocol.support_frames import (
     ME,
@@ -31,13 +31,6 @@ LIFE = (ME.incarnation, ME.nonce)
 
 class Killed(BaseException):
     """The process ends here."""
-
-
-@pytest.fixture
-def station(tmp_path):
-    made = Station(tmp_path, PROGRAM)
-    yield made
-    made.log.release()
 
 
 def dies(*_args, **_options):

@@ -6,18 +6,11 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from tests.cloud_tier.frames import CONNECTED, Station, message
+from tests.cloud_tier.frames import CONNECTED, message
 from tests.cloud_tier.support_devices import rooms
 from tests.lasp_edge.protocol.support_frames import beat, panes
 
 PROGRAM = rooms()
-
-
-@pytest.fixture
-def station(tmp_path):
-    made = Station(tmp_path, PROGRAM)
-    yield made
-    made.log.release()
 
 
 def test_a_lake_that_was_put_back_is_another_store_once_a_device_repeats_what_it_lacks(station):

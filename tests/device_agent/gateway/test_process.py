@@ -14,18 +14,11 @@ from crdts import ControlLog
 from lasp_edge.link import BrokerUrl, Link, Message
 from simulations.oracle import windows
 from tests.brokers import PATIENCE_S, until_true
-from tests.device_agent.support_stage import MAIN, NAME, Stage, asked
+from tests.device_agent.support_stage import MAIN, NAME, asked
 
 pytestmark = [pytest.mark.slow, pytest.mark.broker]
 READINGS = 400
 NOTHING_SAID = ControlLog()
-
-
-@pytest.fixture
-def stage(tmp_path, monkeypatch):
-    stage = Stage(tmp_path, monkeypatch)
-    yield stage
-    stage.close()
 
 
 class Gateway:

@@ -16,6 +16,7 @@ from lasp_edge.ordered.graph import StreamGraph, StreamNode
 from lasp_edge.ordered.log import ScanLog
 from lasp_edge.ordered.outputs import LogName
 from lasp_edge.ordered.stages import FilterStage, FlatMapStage, MapStage, ScanStage, UnionStage
+from simulations.world.fleet_streamed import combined
 from tests.lasp_edge.ordered.support_flamestream import FULL, GROUPING, at
 
 
@@ -160,17 +161,9 @@ def test_parity_groups():
     assert said == [(1,), (2,), (1, 3), (2, 4), (1, 3, 5), (2, 4, 6), (3, 5, 7), (4, 6, 8)]
 
 
-def counted(seen):
-    if len(seen) == 1 and seen[0][0] == "m":
-        return [("r", *seen[0][1:])]
-    if [each[0] for each in seen] == ["r", "m"]:
-        return [("r", seen[1][1], seen[0][2] + seen[1][2])]
-    return []
-
-
 def test_words_are_counted_by_a_cycle():
     """The dog steps of the paper, then 50 words in lines that come in any order."""
-    log = ScanLog(scans.loop(scans.last(2), counted), LogName("counts", "dog"), Failures())
+    log = ScanLog(scans.loop(scans.last(2), combined), LogName("counts", "dog"), Failures())
     for n in (1, 2):
         (said,) = log.apply([(at(n), event(("m", "dog", 1), n))], None).values()
         assert said[1].value == ("r", "dog", n)
@@ -178,7 +171,7 @@ def test_words_are_counted_by_a_cycle():
     rng = Random(1)
     lines = [" ".join(f"w{rng.randrange(50)}" for _ in range(50)) for _ in range(60)]
     words = FlatMapStage(lambda e: [("m", word, 1) for word in e.value.split()])
-    counts = ScanStage(scans.loop(scans.last(2), counted), "counts", lambda e: e.value[1])
+    counts = ScanStage(scans.loop(scans.last(2), combined), "counts", lambda e: e.value[1])
     nodes = [StreamNode("words", words, ("x",)), StreamNode("counts", counts, ("words",))]
     so_far: Counter = Counter()
     expected = []

@@ -10,17 +10,12 @@ import pytest
 
 from device_agent.agent.watching.service_manager import SOCKET, WATCHDOG
 from lasp_edge.errors import Exit
+from simulations.processes.broker import free_port
 from tests.brokers import PATIENCE_S
 from tests.device_agent.agent.watching.test_metrics import of, read
 from tests.device_agent.support_stage import NAME, lasp_edge
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
-
-
-@pytest.fixture
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return taken.getsockname()[1]
 
 
 def asked(port, path):
@@ -29,21 +24,21 @@ def asked(port, path):
         return answer.read().decode()
 
 
-def test_a_watched_agent_tells_its_figures_and_feeds_the_watchdog(stage, monkeypatch, free_port):
+def test_a_watched_agent_tells_its_figures_and_feeds_the_watchdog(stage, monkeypatch):
     stage.record("a", 10)
-    path = stage.directory / "systemd"
+    port, path = free_port(), stage.directory / "systemd"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
         systemd.bind(str(path))
         systemd.settimeout(PATIENCE_S)
         monkeypatch.setenv(SOCKET, str(path))
         monkeypatch.setenv(WATCHDOG, "2000000")
-        agent = stage.replay("a", "--metrics", free_port)
+        agent = stage.replay("a", "--metrics", port)
         stage.lander.serve(agent.done)
-        found = read(asked(free_port, "/metrics"))
+        found = read(asked(port, "/metrics"))
         assert of(found, "readings_total", device="a", outcome="accepted") == 10
         assert of(found, "connected", device="a") == 1
         assert of(found, "waiting_panes", device="a", sink="lake") == 0
-        well = json.loads(asked(free_port, "/healthz"))
+        well = json.loads(asked(port, "/healthz"))
         assert well == {"ok": True, "problems": [], "connected": True}
         assert agent.memory_mib("VmHWM") <= 30
         heard = systemd.recv(4096).split(b"\n")

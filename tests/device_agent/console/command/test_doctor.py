@@ -25,7 +25,8 @@ from lasp_edge.protocol.frames import PresenceFrame
 from lasp_edge.protocol.topics import Topics, topic_of
 from lasp_edge.release import RELEASE
 from lasp_edge.tool.command_line import main
-from tests.brokers import broker_program, free_port, mosquitto, until_connected, until_true
+from simulations.processes.broker import free_port
+from tests.brokers import broker_program, mosquitto, until_connected, until_true
 from tests.device_agent.agents import Device
 from tests.support_commands import member_command
 

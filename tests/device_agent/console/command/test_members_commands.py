@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import socket
 import threading
 from random import Random
 
@@ -20,7 +19,7 @@ from lasp_edge.protocol.limits import CLOCK_NUMBERS
 from lasp_edge.protocol.topics import Topics
 from lasp_edge.tool.command_line import main
 from lasp_edge.tool.local_events import refused_part
-from simulations.processes.broker import PrivateBroker
+from simulations.processes.broker import PrivateBroker, free_port
 from tests.brokers import PATIENCE_S, broker_program, until_connected, until_messages, until_true
 from tests.device_agent.support_stage import typed
 from tests.support_commands import member_command, member_of
@@ -252,8 +251,7 @@ def test_an_empty_fleet_has_no_members(fleet, capsys):
 
 
 def test_a_broker_that_is_not_there_is_named():
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    port = free_port()
     with pytest.raises(
         BrokerUnreachable, match=f"no connection to mqtt://127.0.0.1:{port}: cannot"
     ):

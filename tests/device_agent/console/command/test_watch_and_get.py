@@ -14,6 +14,7 @@ from lasp_edge.errors import BrokerUnreachable, CommandError, Exit, UsageError
 from lasp_edge.examples.greenhouse import program
 from lasp_edge.link import BrokerUrl, Link, Will
 from lasp_edge.protocol.topics import Topics
+from simulations.processes.broker import free_port
 from tests.brokers import until_connected, until_messages, until_true
 from tests.device_agent.agent.fleet.home import judged
 from tests.device_agent.agent.fleet.test_home_assistant import HOME
@@ -128,8 +129,7 @@ def test_get_says_where_a_shared_variable_is_seen(agents, shared_broker, tmp_pat
 @pytest.mark.parametrize("command", [get, watch])
 def test_a_broker_that_is_not_there_is_named_with_the_reason(command, monkeypatch):
     monkeypatch.setattr("device_agent.console.command.session.CONNECT_S", 0.5)
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    port = free_port()
     parser = argparse.ArgumentParser()
     command.add_arguments(parser)
     words = ["global_average"] if command is get else ["--once"]

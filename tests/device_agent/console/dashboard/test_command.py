@@ -2,13 +2,12 @@
 
 import argparse
 import http.client
-import socket
 
 import pytest
 
 from device_agent.console.dashboard import command
 from lasp_edge.errors import BrokerUnreachable, Exit, NotFound, UsageError
-from simulations.processes.broker import PrivateBroker
+from simulations.processes.broker import PrivateBroker, free_port
 from tests.brokers import PATIENCE_S, broker_program, mosquitto
 
 
@@ -16,11 +15,6 @@ def arguments(url, *words):
     parser = argparse.ArgumentParser()
     command.add_arguments(parser)
     return parser.parse_args(["--fleet", "greenhouse", "--broker", url, "--port", "0", *words])
-
-
-def closed_port():
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return taken.getsockname()[1]
 
 
 @pytest.mark.parametrize(
@@ -41,7 +35,7 @@ def closed_port():
 def test_what_lacks_is_said_before_a_page_is_served(words, error, said, monkeypatch, capsys):
     monkeypatch.setattr("device_agent.console.command.session.CONNECT_S", 0.3)
     with pytest.raises(error, match=said):
-        command.run(arguments(f"mqtt://127.0.0.1:{closed_port()}", *words))
+        command.run(arguments(f"mqtt://127.0.0.1:{free_port()}", *words))
     assert capsys.readouterr().out == ""
 
 

@@ -17,7 +17,7 @@ from lasp_edge.protocol.topics import Topics
 from tests.brokers import until_connected, until_true
 from tests.device_agent.agent.fleet.test_home_assistant import HOME
 from tests.device_agent.agents import greenhouse
-from tests.device_agent.console.dashboard.support_browser import Reader, chromium
+from tests.device_agent.console.dashboard.support_browser import Reader
 from tests.device_agent.support_linked import LinkedAgents
 from tests.lasp_edge.link.support_link import publish_when_possible
 
@@ -50,13 +50,6 @@ class Shown:
         self._ends.set()
         self._thread.join()
         self._made.__exit__(None, None, None)
-
-
-@pytest.fixture(scope="module")
-def driver():
-    made = chromium()
-    yield made
-    made.quit()
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from device_agent.console.command import watch
 from device_agent.console.dashboard.board import Board
 from device_agent.console.dashboard.picture import SLOW_S
 from device_agent.console.dashboard.server import PageLogin, PageServer
-from tests.device_agent.console.dashboard.support_browser import Reader, chromium
+from tests.device_agent.console.dashboard.support_browser import Reader
 from tests.device_agent.console.dashboard.support_crowd import Crowd
 
 pytestmark = pytest.mark.slow
@@ -16,13 +16,6 @@ pytestmark = pytest.mark.slow
 PHONE = {"pixels": 390, "height": 844}
 COUNT, AWAY = 200, (7, 150, 199)
 GONE = [f"pi-{number:03}" for number in AWAY]
-
-
-@pytest.fixture(scope="module")
-def driver():
-    made = chromium()
-    yield made
-    made.quit()
 
 
 @pytest.fixture
