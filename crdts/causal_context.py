@@ -160,7 +160,7 @@ class CausalContext:
         return self
 
     def _close_gap(self, index: int) -> None:
-        """Move what follows on the vector out of the cloud, and what the vector covers."""
+        """Move dots that follow on the vector from the cloud into it; drop those that it covers."""
         first = index << SEQ_BITS
         n = self.vector.get(index, 0)
         while first + n + 1 in self.cloud:

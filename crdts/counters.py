@@ -102,7 +102,7 @@ class PNCounter(Pair[GCounter, GCounter]):
 
     @property
     def value(self) -> int:
-        """What was added less what was taken off."""
+        """The sum of all increments less that of all decrements."""
         return self.first.value - self.second.value
 
     @mutator

@@ -102,7 +102,7 @@ class Membership(DeviceMap[Member]):
 
     @property
     def value(self) -> dict[str, Version]:
-        """What `retired` says."""
+        """The devices that are retired, each with the last version that counts."""
         return self.retired
 
     def admits(self, device: str, version: Version) -> bool:

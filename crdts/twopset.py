@@ -33,7 +33,7 @@ from crdts.replica import Replica
 
 
 class TwoPSet(Pair[GSet, GSet], Shadow, IncrementalSet):
-    """What was added less what was removed: `first` and `second`.
+    """The added elements (`first`) without the removed ones (`second`).
 
     >>> from crdts import Replica, TwoPSet
     >>> here, there = Replica(1, 7, "a"), Replica(1, 9, "b")

@@ -183,7 +183,7 @@ class GatewayCore:
         return self.join(self._acceptance.take(records), listening)
 
     def join(self, accepted: Accepted, listening: Listening | None) -> GatewayTurn:
-        """Join what was accepted, and return what comes of it; see `take`."""
+        """Join accepted entries and promises, and return the turn; see `take`."""
         before, before_us = self._state, self.coverage.frontier
         changes = FleetChanges()
         if accepted.commands.control.entries:

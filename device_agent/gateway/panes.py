@@ -123,7 +123,7 @@ class FleetPanes:
         return [(pane_us, total) for pane_us, total in totals if total is not None]
 
     def forget(self) -> None:
-        """Let go of what was used longest ago, beyond what fits."""
+        """Drop the panes that were used longest ago, beyond the bound."""
         if self._most_held > MOST_ENTRIES:
             self._forget_entries()
         if len(self._names) > MOST_TOTALS:

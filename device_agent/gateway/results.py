@@ -289,7 +289,7 @@ def _plain(window: Window, row: FleetRow, fold_at: FoldAt, failed: Counter[str])
 
 
 def _missing(row: FleetRow) -> dict[str, list[str]]:
-    """Return who is left out of a row, and for whom a tentative one waits."""
+    """Return the devices that a row is made without, or that a tentative one waits for."""
     names = list(row.excluded[:MOST_NAMES])
     return {"except": [], "waiting_for": names} if row.status == TENTATIVE else {"except": names}
 

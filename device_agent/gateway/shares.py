@@ -50,7 +50,7 @@ class SharesPublisher:
         self.subscription = f"{topics.of(FRAME_KINDS[SharesFrame.kind].topic, sender.device)}/#"
 
     def hear(self, topic: str, payload: bytes) -> bool:
-        """Take what somebody published in its name; return whether that is what a message is.
+        """Take a message of shares in this gateway's name; return whether it is one.
 
         A former run may have had another store, and a stranger may publish anything: nobody would
         take what is not above their versions.
@@ -86,7 +86,7 @@ class SharesPublisher:
         self._parted.publish_all()
 
     def publications(self, now_us: int) -> Iterator[Publication]:
-        """Yield what has changed, and what was not answered for a while."""
+        """Yield changed shares, and those without an answer for a while."""
         if self._timer.is_due(now_us):
             self._parted.repeat()
         newest = sorted(self._parted.unpublished, key=lambda each: each[::-1], reverse=True)

@@ -184,7 +184,7 @@ class Discovery:
         }  # a value may be named "alert": no id of one has capitals
 
     def agent(self) -> Components:
-        """Return the entities of what the agent says of itself."""
+        """Return the entities of the agent's own state."""
         state, found = self._topics.agent(self._device), Components()
         for kind, name, more in _OF_AGENT:
             config = {"name": name.replace("_", " "), "entity_category": "diagnostic"}

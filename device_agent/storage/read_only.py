@@ -40,7 +40,7 @@ class ReadOnlyFile:
         self._connection: sqlite3.Connection | None = None
 
     def __getattr__(self, name: str) -> Any:
-        """Return what a connection has that sees what is committed by now.
+        """Return the content of a new connection, which sees all commits until now.
 
         Raises:
             sqlite3.Error: the database cannot be read.

@@ -129,7 +129,7 @@ class ElementsFold:
         self._kept = keyed(fold)
 
     def move(self, came: Iterable[Any], went: Iterable[Any]) -> int:
-        """Take in what came and out what went; return how many elements the fold could not take."""
+        """Combine new elements and retract removed ones; return how many the fold refused."""
         for element in went:
             self._kept.discard(element)
         return sum(not self._put(element) for element in came)

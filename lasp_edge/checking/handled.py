@@ -106,7 +106,7 @@ def _written(
 
 
 def _why(event: EventType, variable: Variable, written: Sequence[Written]) -> Iterator[str]:
-    """Yield what is wrong with what is written into a variable."""
+    """Yield the mistakes in values that are written into a variable."""
     step, bottom = event.resolution, variable.bottom
     if isinstance(bottom, BoundedLWWSet) and variable.measures is None:
         if len({*written}) >= _ENOUGH and all(made == of / step.exact for of, made in written):

@@ -1,4 +1,4 @@
-"""What a module sets for a whole process, and what its functions then give.
+"""Settings of a whole process that a module changes, and the results of its functions then.
 
 The precision of `Decimal` and the locale are settings of a thread or a process: another machine, or
 another thread of a gateway, has its own.

@@ -232,7 +232,7 @@ class WrittenVariables:
         self._tell(changes, {name: self._network.nodes[name] for name in changes})
 
     def _tell(self, changes: Mapping[str, Change], touched: Mapping[str, Node]) -> None:
-        """Take out what is to be sent, and call those who watch."""
+        """Take out the deltas to send, and call the watchers."""
         for name, node in touched.items():
             if isinstance(node, Folded) and node.unsent.entries:
                 self._send(name, node.unsent)

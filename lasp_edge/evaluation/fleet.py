@@ -272,7 +272,7 @@ class FleetEvaluator:
             self._bring(deltas or {}, before_us, self._engine.frontier_us, absences)
 
     def settle(self, deltas: dict[str, Delta], terms: FleetTerms) -> None:
-        """Mark what is whole after a change of the streams, and add what follows."""
+        """Mark complete events in order after a change of the streams, and add what they change."""
         waited, absences = Waited(terms.promises, terms.answers_due_us), terms.absences
         if absences is not None:
             waited = Waited(*waited[:2], absences.not_waited(terms.promises), absences.lost_us)

@@ -205,7 +205,7 @@ class PartedScans:
         waited: Waited,
         frontier_us: int | None,
     ) -> None:
-        """Mark what is whole, and what follows, until nothing more is.
+        """Mark complete events in order, and those that follow from them, until no more are.
 
         Args:
             deltas: how the streams have changed; it is changed in place.

@@ -178,7 +178,7 @@ class Fold(ABC):
         return self
 
     def _check_sample(self) -> None:
-        """Try one sample: what `lift` and `lower` give must be what was declared."""
+        """Try one sample: `lift` and `lower` must give the declared columns and parts."""
         bound = self.at(_HALVES)
         partial: object = _tried(f"fold {self.name}: lift", "the value 3", lambda: bound.lift(3, 0))
         if not isinstance(partial, tuple):

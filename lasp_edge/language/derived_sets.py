@@ -1,4 +1,4 @@
-"""What a program derives of shared sets alone, and handlers that wait for what they reach."""
+"""Sets that a program derives from shared sets, and handlers of the thresholds that they reach."""
 
 from typing import TYPE_CHECKING, Any
 

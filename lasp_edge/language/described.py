@@ -1,4 +1,4 @@
-"""What results mean, as plain data beside them: whoever reads them needs no program for that.
+"""Definitions of results, as plain data beside them: a reader needs no program to read them.
 
 A mean is kept as its count and total, in steps of a resolution. So a lake and a gateway keep, for
 each window and dynamic fold, its fold, resolution and stream, and for each stream's result the

@@ -1,4 +1,4 @@
-"""The graph of a plan's streams: what a device runs, and what the oracle explains.
+"""The graph of a plan's streams, as a device runs it and the oracle explains it.
 
 >>> from lasp_edge import Program, scans
 >>> program = Program("water")

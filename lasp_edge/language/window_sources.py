@@ -1,4 +1,4 @@
-"""What a window is made of: an event, or what stands for a stream, and the fold that follows it."""
+"""The source of a window: an event, or a stream in its place, with the fold over its outputs."""
 
 from typing import Any
 

@@ -210,7 +210,7 @@ class Link:
 
     @property
     def trouble(self) -> str | None:
-        """What keeps messages from passing, in words for people; None if nothing does."""
+        """Why messages do not pass, in words for people; None while they pass."""
         connection = self._connection
         if connection is None or not connection.ready:
             return self._past_trouble

@@ -4,7 +4,7 @@ from typing import Protocol
 
 
 class BrokenSealError(ValueError):
-    """A message that was not written by whom it says; its text is the reason that is counted."""
+    """A message whose author is not the one that it names; the text is the counted reason."""
 
 
 class Seal(Protocol):

@@ -1,4 +1,4 @@
-"""What keeps messages from passing, in one line: what happened, why, and what to type.
+"""Why messages do not pass, in one line: the event, its cause, and what to type.
 
 Every refusal of a broker has a reason, in MQTT 5 a code for each message and subscription. This
 module finds the words; the link says each line once in its log, and shows it as `Link.trouble`.
@@ -163,7 +163,7 @@ def _as_whom(broker: BrokerUrl, client_id: str) -> str:
 
 
 def _apart(broker: BrokerUrl) -> str:
-    """Return what tells two programs apart: a broker may allow each user one connection."""
+    """Return the options that tell two programs apart: a broker may allow a user one connection."""
     if broker.files.certificate:
         return f"a --certificate of its own, or another {NAMES}"
     return f"a --login of its own, or another {NAMES}" if broker.user else f"another {NAMES}"

@@ -235,7 +235,7 @@ class StreamEngine:
         retracted: list[StreamItem],
         frontier_us: int | None,
     ) -> StreamChanges:
-        """Evaluate what was put into live cells, and what lies before them; see `take`."""
+        """Evaluate new items of live cells, and those of cells before them; see `take`."""
         deltas = self._replayed(past, retracted) if past else {}
         inserted, self._inserted = self._inserted, {}
         for event, columns in inserted.items():

@@ -104,7 +104,7 @@ class GatherStage(StreamStage):
         return self._changed(before)
 
     def _at(self, place: Place, before: dict[Place, Event[Any] | None]) -> _Gathered:
-        """Return what is known at a place, and remember what that was before."""
+        """Return the record at a place, and remember it as it was before."""
         found = self._found.get(place)
         if found is None:
             found = self._found[place] = _Gathered()

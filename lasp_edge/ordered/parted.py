@@ -69,7 +69,7 @@ what is given at one place."""
 
 
 def sent_at(place: Place) -> OutputAt:
-    """Return where what is about an event in order stands among what one sender has sent."""
+    """Return the place, among the outputs of one sender, of one about an event in order."""
     time_us, device, tie, path = place
     return OutputAt(time_us, (OF_DEVICE + device, *tie), path)
 

@@ -223,7 +223,7 @@ class RunLog:
                 runs.insert(number + 1, run.divided(MOST))
 
     def _step(self, gone: _Outputs) -> _Outputs:
-        """Step what is new, and what follows from it; return the outputs of that."""
+        """Step new events and their consequences; return the outputs."""
         come: _Outputs = {}
         state, agrees = self.base.state, True
         for run in self._runs:

@@ -1,4 +1,4 @@
-"""What keeps a scan with local events from its rows, for people: parts that fail, and who holds it.
+"""Why a scan with local events has no new rows: parts that fail, and devices that hold it.
 
 A part is refused where it cannot be joined (`lasp_edge.ordered.parted`). A scan **stands** at the
 first event in order that a device **holds** for longer than answers take, though the frontier has

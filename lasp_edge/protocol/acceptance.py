@@ -268,7 +268,7 @@ class Acceptance:
             accepted.begun[frame.about] = self._begun(frame.about, frame.begun)
 
     def _note_beat(self, frame: BeatFrame, now_us: int) -> None:
-        """Note what a beat states beside a promise: what holds it, its clock, and other sinks."""
+        """Note a beat's fields beside its promise: what holds it, its clock, and other sinks."""
         device, (name, store) = frame.about, self.sink
         self.held_by[device] = frame.held_by
         self.away.discard(device)

@@ -161,7 +161,7 @@ class HelloFrame(Frame):
 
 @dataclass(frozen=True, slots=True)
 class VouchFrame(Frame):
-    """Somebody tells the device `about` what it knows of a device.
+    """The answer to a hello of the device `about`: its newest life and progress, as known here.
 
     Attributes:
         challenge: of the hello that it answers; `HINT`: of none.

@@ -1,4 +1,4 @@
-"""The one table of frame kinds: frame, topic, who writes and reads it, what refuses or handles it.
+"""The one table of frame kinds: frame, topic, publishers, subscribers, guard and handler.
 
 A new kind of frame is its class (`lasp_edge.protocol.frames`), a row here, and its handler.
 Devices, landers, operators and simulations take from here how bytes are decoded, and which rule of

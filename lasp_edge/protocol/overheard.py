@@ -110,7 +110,7 @@ class Overheard:
         self._differences.take_reports(beat, now_us)
 
     def asks(self, sender: Replica, now_us: int) -> Iterator[SummaryFrame]:
-        """Yield what is to be asked now: a device answers with what is lacking."""
+        """Yield the questions that are due: a device answers with the missing parts."""
         for device, name in self._differences.due(now_us):
             held = self._held[name]
             self._asked += 1

@@ -77,7 +77,7 @@ class Replies:
         self._vouch(publish)
 
     def remind(self, publish: Publish, now_us: int, *, is_connected: bool) -> None:
-        """Repeat commands that were not heard for long, and ask for what is lacking.
+        """Repeat commands that nobody repeated for long, and ask for missing parts of variables.
 
         Args:
             publish: sends a frame.

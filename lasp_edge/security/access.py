@@ -65,7 +65,7 @@ class Rule(NamedTuple):
 
 
 def rules(role: Role, name: str, topics: Topics, home: str = "") -> list[Rule]:
-    """Return what a participant may do; what is not in it, it may not.
+    """Return the rights of a participant; it has no others.
 
     Args:
         role: of the participant.

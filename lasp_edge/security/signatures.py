@@ -89,7 +89,7 @@ class SigningKey:
 
 
 class Signatures:
-    """Signs what a link publishes, and lets in only what an author may have written.
+    """Signs a link's messages, and lets in only those that their author may write.
 
     Args:
         topics: of the fleet.

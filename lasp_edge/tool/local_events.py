@@ -1,4 +1,4 @@
-"""What a gateway and a job print of scans with local events that devices hold up, and what to type.
+"""Messages of a gateway and a job on scans with local events that devices hold up.
 
 >>> found = refused_part("load", RefusedPart(1_700_000_000_000_000, "attic", "TypeError"))
 >>> found.partition(". ")[0]

@@ -86,7 +86,7 @@ class Absences(Part):
         self._listening_us = now_us
 
     def tick(self, now_us: int) -> None:
-        """Note who was silent for too long, and write again what is held to be absent."""
+        """Note devices that were silent for too long, and write changed notes on absent ones."""
         if not self._watched or not self._timer.is_due(now_us):
             return
         if not self._is_connected():

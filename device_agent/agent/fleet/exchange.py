@@ -1,4 +1,4 @@
-"""The exchange of entries: what this device publishes of its variables, and hears of the others'.
+"""The exchange of entries: this device publishes its own, and receives those of the others.
 
 Entries that changed are published as often as the interval allows, coalesced, and always before the
 beat that speaks of them. A peer that lacks one asks for it. Where the broker has kept an older
@@ -90,7 +90,7 @@ class Exchange(Part):
             variable.succeed()
 
     def reports(self) -> tuple[VariableReport, ...]:
-        """Return what this device says of each variable in its beat."""
+        """Return the entries of published variables in this device's beat."""
         return (*[variable.report() for variable in self.variables.values()], *self._shared())
 
     def publications(self, now_us: int) -> Iterator[Publication]:

@@ -244,7 +244,7 @@ class Fence(Part):
             self._follow(now_us)
 
     def _follow(self, now_us: int) -> None:
-        """Become what the answers say."""
+        """Become the later replica that the answers name."""
         answers, me = self._answers, self._agent.replica
         is_young = self.closed and self._is_new
         newest = answers.newest(me, self._agent.counters, now_us, is_young=is_young)

@@ -84,7 +84,7 @@ class PaneDelivery(Part):
         return {AckFrame: self.acknowledged, CommandFrame: self._admitted}
 
     def acknowledged(self, frame: AckFrame, now_us: int) -> None:
-        """Take note of what a sink has taken, and of what it has not."""
+        """Note the entries that a sink has taken, and those that it has refused."""
         if frame.about != self._agent.replica.device:
             return
         clock = self._agent.clock

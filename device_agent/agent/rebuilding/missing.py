@@ -165,7 +165,7 @@ class MissingPanes(Part):
             self._changes.facts.add(Facts(doubted=self._doubted))
 
     def _take(self, taken: list[StreamItem], store: StoreReader) -> None:
-        """Fold what came into the panes that are there, and build those that are not."""
+        """Fold new readings into present panes, and build the missing ones."""
         cells, regimes_of = PaneReadings(), dict[int, WindowRegimes]()
         for regimes in self._regimes.values():
             self._counter.count(regimes, columns_of(taken, regimes.window.source.name), cells)

@@ -1,4 +1,4 @@
-"""The store's table of pane entries and of what is kept of streams, and what is asked of it.
+"""The store's table of pane entries and of streams' histories, with its queries.
 
 What a commit writes to it stands with the rest of a commit, in `store`.
 
