@@ -1,9 +1,11 @@
 """One order over a fleet in a lake whose job dies between any two commits, tried seed after seed.
 
 Batches of cells of items land: late, repeated, taken back, of several lives. In each, the job may
-die after some of its commits, and a new process does the batch again, as Spark would. The law:
-after each batch the rows of the table are the oracle's of all items that landed, and final behind
-the frontier alone. The job's own code runs (`cloud_tier.job.streams`), over tables in memory.
+die after some of its commits, and a new process does the batch again, as Spark would. Devices fall
+silent, and the frontier passes them. The law: after each batch the rows of the table are the
+oracle's of all items that landed, and final behind the frontier alone; and those name each device
+that has not promised past them, and nobody else. The job's own code runs
+(`cloud_tier.job.streams`), over tables in memory.
 
     >>> troubles(7)
     []
@@ -22,6 +24,7 @@ from cloud_tier.job import streams as lake_streams
 from cloud_tier.job.job import Job
 from cloud_tier.job.streams import LakeStreams, StepFrontier
 from cloud_tier.lake.tables import ABSENT, PANE, row_types
+from crdts import Replica
 from lasp_edge import Program, folds, scans
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.streaming import FLEET, graph_of, plain_parts
@@ -29,6 +32,7 @@ from lasp_edge.ordered.cells import CELL_US, PRESENT, RETRACTED, Cell, Item, cel
 from lasp_edge.ordered.deltas import Content
 from lasp_edge.ordered.oracle import outputs_of
 from lasp_edge.ordered.places import place_text
+from lasp_edge.protocol.frontier import AwaitedDevices, Liveness, caught_up, reach_us
 from lasp_edge.protocol.lake_columns import (
     ITEMS,
     LANDED,
@@ -37,7 +41,9 @@ from lasp_edge.protocol.lake_columns import (
     ROW_IDENTITY,
     ROW_RECORD,
 )
+from lasp_edge.protocol.limits import EARLIEST_PANE_US, LATEST_PANE_US
 from lasp_edge.protocol.status import TENTATIVE
+from lasp_edge.protocol.window_rows import names_in
 from lasp_edge.units import SECOND_US
 
 BATCHES, READINGS, LIVE_ITEMS = 8, 8, 10
@@ -46,6 +52,8 @@ DEVICES: Final = ("pi-0", "pi-1", "pi-2")
 START_US: Final = 1_700_000_000 * SECOND_US
 _DEATH = 0.6
 """The part of the batches in which the job dies."""
+_TURNS = 0.3
+"""How probable it is in a batch that a device falls silent, or is back."""
 _COMMITS = 4
 """After this number of its commits, at most."""
 
@@ -143,6 +151,8 @@ class LakeRun:
         self._lives, self._seq = dict.fromkeys(DEVICES, 1), 0
         self._sent: list[LandedCell] = []
         self.frontier_us: int | None = None
+        self._away, self._promised = set[str](), 0
+        self._before, self._now = Liveness(), Liveness()
         self.begin()
 
     def begin(self) -> None:
@@ -155,7 +165,7 @@ class LakeRun:
             tentative_after_us=0,
         )
         with patch.object(lake_streams, "LIVE_ITEMS", LIVE_ITEMS):
-            self._streams = LakeStreams(cast("Job", job))
+            self._streams, self._is_first = LakeStreams(cast("Job", job)), True
 
     def batch(self, number: int) -> list[LandedCell]:
         """Return what lands in a batch; in half of them some is late, taken back, or once more."""
@@ -193,13 +203,30 @@ class LakeRun:
         if self._random.random() < _DEATH:
             self.tables.left = self._random.randint(1, _COMMITS)
         self.tables.new = set()
+        self._promise(promised_us)
         try:
             self._do(entries, promised_us)
         except JobKilledError:
             self.tables.left, self.tables.new = None, set()
             self.begin()
             self._do(entries, promised_us)
-        self.tables.left, self.frontier_us = None, promised_us
+        self.tables.left, self.frontier_us, self._is_first = None, promised_us, False
+        self._before = self._now
+
+    def _promise(self, promised_us: int) -> None:
+        """Let all devices promise as much, but those that are silent."""
+        for device in DEVICES:
+            if self._random.random() < _TURNS:
+                self._away ^= {device}
+            if device not in self._away:
+                known, self._promised = self._now.promises, self._promised + 1
+                me, seq = Replica(1, 7, device), self._promised
+                self._now = Liveness(known | known.promise(me, seq, promised_us, promised_us))
+
+    def _lows_us(self) -> tuple[tuple[str, int], ...]:
+        """Return up to which time each device has promised."""
+        known = self._now.promises.entries
+        return tuple((device, reach_us(known.get(device))) for device in DEVICES)
 
     def _do(self, entries: list[LandedCell], promised_us: int) -> None:
         known, stream = self.tables.known(), self.plan.item_streams["door"].stream
@@ -210,8 +237,18 @@ class LakeRun:
         touched: dict[int, int] = {}
         for each in entries:
             touched[each.at_us] = touched.get(each.at_us, 0) + 1
-        frontier = StepFrontier(self.frontier_us, promised_us, None, is_over=False)
-        self._streams.advance({stream: touched}, frontier._replace(due_us=2**62))
+        every = range(EARLIEST_PANE_US, LATEST_PANE_US)
+        back = caught_up(self._before, self._now, DEVICES, self._streams.frontier_us)
+        frontier = StepFrontier(
+            self.frontier_us,
+            promised_us,
+            2**62,
+            is_over=False,
+            awaited=AwaitedDevices((), promised_us, self._lows_us()),
+            known=self._now.promises.entries,
+            caught_up=every if self._is_first else back,
+        )
+        self._streams.advance({stream: touched}, frontier)
 
     def wrong(self) -> Iterator[str]:
         """Yield where the rows of the table are not the oracle's."""
@@ -227,9 +264,13 @@ class LakeRun:
             for at in sorted(kept.keys() | truth.keys()):
                 if kept.get(at) != truth.get(at):
                     yield f"{name} at {at}: {kept.get(at)}, and the oracle's is {truth.get(at)}"
-            for at, (_, _, status, time_us) in rows.items():
-                if (status == TENTATIVE) == (time_us < (self.frontier_us or 0)):
+            for at, (_, _, status, time_us, excluded) in rows.items():
+                is_passed = time_us < (self.frontier_us or 0)
+                if (status == TENTATIVE) == is_passed:
                     yield f"{name} at {at} is {status}, and F is {self.frontier_us}"
+                behind = [device for device, low_us in self._lows_us() if low_us <= time_us]
+                if names_in(excluded) != tuple(behind if is_passed else ()):
+                    yield f"{name} at {at} names {excluded!r}, and missing are {behind}"
 
     def _content(self) -> Content:
         """Return the items that are present, of all lives of all devices."""
@@ -243,14 +284,15 @@ class LakeRun:
             if state == PRESENT
         }
 
-    def _rows(self, name: str) -> dict[str, tuple[str, tuple[int, ...], str, int]]:
-        """Return place -> key, parts, status and time of the newest rows that are there."""
+    def _rows(self, name: str) -> dict[str, tuple[str, tuple[int, ...], str, int, str]]:
+        """Return place -> key, parts, status, time and names of the newest rows that are there."""
         query = f"SELECT * FROM source WHERE result = '{name}' ORDER BY revision"  # noqa: S608
         columns, found = self.plan.fleet_results[name].columns, {}
         for row in self.tables.select("results", query).to_pylist():
             parts = tuple(row[column] for column in columns)
-            found[row["place"]] = (row["key"], parts, row["status"], row["time_us"], row["present"])
-        return {at: row[:4] for at, row in found.items() if row[4]}
+            known = (row["key"], parts, row["status"], row["time_us"], row["excluded"])
+            found[row["place"]] = known if row["present"] else None
+        return {at: row for at, row in found.items() if row is not None}
 
 
 SCANS: Final = {

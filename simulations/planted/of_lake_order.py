@@ -6,7 +6,9 @@ from typing import Final
 
 from cloud_tier.job.fleet_history import LakeHistory
 from cloud_tier.job.streams import LakeStreams, StepFrontier, Touched
+from crdts.frontier import BOTTOM_US
 from lasp_edge.ordered.absences import NO_TIMES
+from lasp_edge.protocol.frontier import AwaitedDevices
 from simulations.lake_order import MemoryTables
 from simulations.planted.bug import planted, replaced
 
@@ -61,6 +63,18 @@ def rows_of_a_lake_name_who_has_come_back() -> Iterator[None]:
 
     def advance(self: LakeStreams, touched: Touched, frontier: StepFrontier) -> int:
         return right(self, touched, frontier._replace(caught_up=NO_TIMES))
+
+    with replaced(LakeStreams, "advance", advance):
+        yield
+
+
+@_planted
+def rows_of_a_lake_name_nobody_who_was_silent() -> Iterator[None]:
+    """F has passed a device that was not waited for."""
+    right = LakeStreams.advance
+
+    def advance(self: LakeStreams, touched: Touched, frontier: StepFrontier) -> int:
+        return right(self, touched, frontier._replace(awaited=AwaitedDevices((), BOTTOM_US)))
 
     with replaced(LakeStreams, "advance", advance):
         yield

@@ -23,6 +23,7 @@ def test_answers_settle_as_at_a_gateway_wherever_the_job_dies(seed):
         "cuts_are_committed_before_rows",
         "touched_are_the_cells_of_new_rows_alone",
         "rows_of_a_lake_name_who_has_come_back",
+        "rows_of_a_lake_name_nobody_who_was_silent",
     ],
 )
 def test_a_bug_of_the_job_is_found(name):
