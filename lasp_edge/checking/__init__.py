@@ -19,5 +19,5 @@
 - `removals`: sets of which nothing is taken out
 - `handlers`, `trial`: functions that cannot be called, or fail on made-up readings
 - `texts`, `record`: which function changed its text but not its version
-- `command`: the command
+- `looks`: all that is seen before the program runs as a whole; `command`: the command
 """

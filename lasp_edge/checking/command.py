@@ -51,49 +51,20 @@ import argparse
 import io
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import NamedTuple
 
 from lasp_edge.checking import record
 from lasp_edge.checking.against import changed_texts, changes
-from lasp_edge.checking.alerts import empty_bins, small_shares, unreachable, unreached_levels
-from lasp_edge.checking.arguments import unnamed_arguments
 from lasp_edge.checking.choices import choices
-from lasp_edge.checking.comparisons import always_true, compared
-from lasp_edge.checking.determinism import files_of, risks_of
 from lasp_edge.checking.endless import EndlessCallError, limited
-from lasp_edge.checking.fields import coarse_fields
 from lasp_edge.checking.former import is_place, program_in, program_in_lake
-from lasp_edge.checking.handled import misread
-from lasp_edge.checking.handlers import (
-    doubled,
-    feeding,
-    fleet_readers,
-    recounting,
-    uncallable,
-    unfilled,
-    unread,
-    unstepped,
-    unused,
-    valueless,
-)
+from lasp_edge.checking.handlers import uncallable
 from lasp_edge.checking.identities import identities
-from lasp_edge.checking.keys import keyless, long_keys, restless, whole_tags
-from lasp_edge.checking.loops import captured, rebound
-from lasp_edge.checking.memory import memories_of
-from lasp_edge.checking.meters import summed_meters
+from lasp_edge.checking.looks import looked_at, odd_values
 from lasp_edge.checking.mixtures import mixtures
-from lasp_edge.checking.part_names import exchanged
 from lasp_edge.checking.programs import EXAMPLES, folds_of, verdicts
-from lasp_edge.checking.rates import flat_rates
-from lasp_edge.checking.reach import short_reaches
-from lasp_edge.checking.room import room_of
-from lasp_edge.checking.spans import odd_spans
-from lasp_edge.checking.steps import coarse_means, forgotten, in_steps, rounded_away
 from lasp_edge.checking.texts import texts_of
 from lasp_edge.checking.ties import RecordFields, need_device, ties
 from lasp_edge.checking.trial import Findings
-from lasp_edge.checking.unasked import unasked
-from lasp_edge.checking.unlike import half_pairs, unlike_texts
 from lasp_edge.checking.whole import all_tried
 from lasp_edge.errors import CommandError, Exit, UsageError
 from lasp_edge.language.plan import Plan
@@ -187,14 +158,14 @@ def run(arguments: argparse.Namespace) -> int:
 def _check(plan: Plan, tags: dict[str, str] | None, arguments: argparse.Namespace) -> Exit:
     """Try the folds, look at the program, run it, and print what was found."""
     broken, endless, lines = _check_folds(plan, arguments)
-    uncalled, seen = uncallable(plan), _looked_at(plan)
+    uncalled, seen = uncallable(plan), looked_at(plan)
     lines += seen.lines
     wrong, doubts, asked = endless + seen.wrong + uncalled, seen.doubts, {}
     if not endless and not uncalled and not arguments.no_run:
         found = _run_whole(plan, tags, arguments.program, is_lawful=not broken)
         wrong, doubts = wrong + found.wrong, doubts + found.doubts
         lines, asked = lines + _findings(found), found.tags
-    doubts += mixtures(plan, asked) + ([] if arguments.no_run else _odd_values(plan))
+    doubts += mixtures(plan, asked) + ([] if arguments.no_run else odd_values(plan))
     if arguments.recording is not None and plan.streams:
         doubts += ties(plan, arguments.recording, _fields(plan, arguments))
     if not arguments.no_record:
@@ -213,39 +184,6 @@ def _run_whole(
 ) -> Findings:
     """Run the program, and say so if that takes long."""
     return all_tried(plan, tags, program, is_lawful=is_lawful)
-
-
-class _Seen(NamedTuple):
-    """What is seen of a program that does not run."""
-
-    wrong: list[str]
-    doubts: list[str]
-    lines: list[str]
-
-
-def _looked_at(plan: Plan) -> _Seen:
-    """Return what is seen of a program without running it."""
-    (remembering, memos), room = memories_of(plan), room_of(plan)
-    doubts = unfilled(plan) + fleet_readers(plan) + recounting(plan) + risks_of(plan)
-    doubts += feeding(plan) + doubled(plan) + half_pairs(plan) + unlike_texts(plan)
-    doubts += compared(plan) + exchanged(plan) + empty_bins(plan) + whole_tags(plan)
-    doubts += memos + unreachable(plan) + unreached_levels(plan) + small_shares(plan)
-    doubts += unread(plan) + unused(plan) + valueless(plan)
-    doubts += unasked(plan) + in_steps(plan) + coarse_means(plan) + keyless(plan) + rebound(plan)
-    doubts += odd_spans(plan) + forgotten(plan) + flat_rates(plan) + summed_meters(plan)
-    lines = [f"ROUND {line}" for line in unstepped(plan)]
-    lines += [f"FILE  {line}" for line in files_of(plan)]
-    lines += [f"REACH {line}" for line in short_reaches(plan)]
-    lines += [f"ROOM  {line}" for line in room.notes]
-    wrong = remembering + captured(plan) + unnamed_arguments(plan) + room.wrong
-    return _Seen(wrong, doubts + room.doubts, lines)
-
-
-def _odd_values(plan: Plan) -> list[str]:
-    """Return a line for each function whose values look odd; what it prints is not shown."""
-    with redirect_stdout(io.StringIO()):
-        found = restless(plan) + long_keys(plan) + rounded_away(plan) + always_true(plan)
-        return found + coarse_fields(plan) + misread(plan)
 
 
 def _need_former(arguments: argparse.Namespace) -> None:

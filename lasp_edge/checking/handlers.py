@@ -5,17 +5,24 @@ found before. And where a handler of an event reads the fleet's value, its devic
 one it read: the result cannot be computed again elsewhere.
 """
 
+import ast
 import inspect
 from collections.abc import Callable, Iterator
-from typing import Any
+from types import FunctionType
+from typing import Any, Final
 
 from crdts import Counter, GCounter
 from lasp_edge.checking.determinism import inner_codes
+from lasp_edge.checking.texts import node_of
 from lasp_edge.folds.numbers import LIMIT
 from lasp_edge.language.arguments import takes_parameters
 from lasp_edge.language.halves import HALVES
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.writes import variables_named
+from lasp_edge.reasons import shown_place
+
+_OF_A_SAMPLE: Final = 4
+"""Arguments of `update(VARIABLE, BoundedLWWSet.add, VALUE, TIME)`."""
 
 
 def uncallable(plan: Plan) -> list[str]:
@@ -110,6 +117,52 @@ def doubled(plan: Plan) -> list[str]:
         for handler in plan.functions.handlers.get(event, ())
         for variable in variables_named(handler)
         if variable in collected
+    ]
+
+
+def mapped_beside(plan: Plan) -> list[str]:
+    """Return a line for each window to which a reading comes as it is, and by a map, too.
+
+    >>> from lasp_edge import Program, folds
+    >>> program = Program("attic")
+    >>> warm = program.event("warm", resolution="0.1", unit="°C")
+    >>> f = program.map(warm, lambda event: event.value * 1.8 + 32, "f", resolution="0.1")
+    >>> _ = program.window("w", source=[warm, f], fold=folds.mean(), size_s=60)
+    >>> print(mapped_beside(program.plan())[0].partition("; ")[0])
+    window w: each reading of warm comes into it twice, as it is and by map f
+    """
+    found = []
+    for name, window in plan.windows.items():
+        union = plan.streams.get(window.source.name)
+        given = [] if union is None or union.operator != "union" else [*union.sources]
+        functions = [each for (of, _), each in plan.functions.windows.items() if of == name]
+        functions += [each for of, each in plan.functions.keys.items() if of == name]
+        codes = [code for function in functions for _, code in inner_codes(function)]
+        mapped = [plan.streams[each] for each in given if each in plan.streams]
+        if any("name" in code.co_names for code in codes):
+            continue
+        found += [
+            f"window {name}: each reading of {event} comes into it twice, as it is and by map "
+            f"{made.name}; leave one out, or write a key with event.name in it"
+            for made in mapped
+            for event in made.sources
+            if made.operator == "map" and event in given
+        ]
+    return found
+
+
+def times_as_values(plan: Plan) -> list[str]:
+    """Return a line for each handler that adds the time of a reading as its value."""
+    return [
+        f"handler {handler.__name__} of event {event} exchanges value and time "
+        f"({shown_place(handler.__code__.co_filename, each.lineno)}): write "
+        f"update({', '.join(map(ast.unparse, (*each.args[:2], each.args[3], each.args[2])))})"
+        for event, handlers in plan.functions.handlers.items()
+        for handler in map(inspect.unwrap, handlers)
+        for node in [node_of(handler) if isinstance(handler, FunctionType) else None]
+        for each in (() if node is None else ast.walk(node))
+        if isinstance(each, ast.Call) and len(each.args) == _OF_A_SAMPLE
+        if [getattr(given, "attr", "") for given in each.args[1:]] == ["add", "time_us", "value"]
     ]
 
 

@@ -1,4 +1,4 @@
-"""Rates that made-up readings are too steep for, and those that are rounded to 0.
+"""Rates that made-up readings are too steep for, that are rounded to 0, or that are of changes.
 
 Made-up readings go from one end of an event's range to the other in a second, which few meters do.
 
@@ -18,6 +18,7 @@ from typing import Final
 from lasp_edge.checking.spans import spans_of
 from lasp_edge.folds.numbers import LIMIT
 from lasp_edge.language.plan import Plan
+from lasp_edge.scans.differences import ConsecutiveDifferences
 from lasp_edge.scans.rate import ChangeRate
 from lasp_edge.units import SECOND_US
 
@@ -53,6 +54,29 @@ def flat_rates(plan: Plan) -> list[str]:
         else:
             found += _too_flat(plan, name, made, span_us)
     return found
+
+
+def rates_of_changes(plan: Plan) -> list[str]:
+    r"""Return a line for each rate of what `differences` gives, which is a change already.
+
+    >>> from lasp_edge import Program, scans
+    >>> program = Program("house")
+    >>> meter = program.event("meter", resolution="0.1", unit="kWh")
+    >>> used = program.scan("used", source=meter, scan=scans.differences(), per_device=True)
+    >>> _ = program.scan("load", source=used, scan=scans.rate(per_s=3600), per_device=True)
+    >>> print(*rates_of_changes(program.plan())[0].split("; "), sep="\n")
+    scan load: rate takes what scan used gives for what a meter shows, and that is a change already
+    for the rate of meter, write source=meter
+    """
+    return [
+        f"scan {name}: rate takes what scan {source} gives for what a meter shows, and that is a "
+        f"change already; for the rate of {of}, write source={of}"
+        for name, made in plan.functions.streams.items()
+        if isinstance(made, ChangeRate)
+        for source in plan.streams[name].sources
+        if isinstance(plan.functions.streams.get(source), ConsecutiveDifferences)
+        for of in plan.streams[source].sources[:1]
+    ]
 
 
 def _too_flat(plan: Plan, name: str, made: ChangeRate, span_us: int) -> Iterator[str]:

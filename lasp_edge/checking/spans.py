@@ -1,7 +1,9 @@
 r"""Spans of time that were meant in milliseconds or microseconds: all are in seconds.
 
-What lasts for hours is a whole number of hours, and for months of days. 60,000 seconds are 16 hours
-and 40 minutes, which nobody means; of milliseconds they are a minute.
+What lasts for hours is a whole number of hours, for some days of half days, and for months of days.
+60,000 seconds are 16 hours and 40 minutes, which nobody means; of milliseconds they are a minute.
+Nor does anybody mean 125 days or 250, which are three and six hours of milliseconds; but 500 days,
+or 1,000, may be meant.
 
     >>> from lasp_edge import Program, folds
     >>> program = Program("attic")
@@ -23,8 +25,12 @@ ROUND_S: Final = 15
 """What is written of seconds: 15, 30, 45, minutes and hours are a whole number of these."""
 HOUR_S: Final = 3_600
 DAY_S: Final = 24 * HOUR_S
+SOME_DAYS_S: Final = 2 * DAY_S
+"""From here on people count half days."""
 LONG_S: Final = 30 * DAY_S
 """From here on people count days."""
+HOURS_S: Final = 3 * HOUR_S * 1_000
+"""125 days: whole days that are whole hours in milliseconds are a whole number of these."""
 SHORT_US: Final = 100_000
 """No device compares values as often as this."""
 
@@ -102,8 +108,9 @@ def _spans(plan: Plan) -> Iterator[tuple[str, str, int]]:
 
 def _finer(seconds: int) -> str:
     """Return the unit in which a span was hardly not meant; "" where it may be seconds."""
-    unit_s = HOUR_S if seconds < LONG_S else DAY_S
-    if not seconds or seconds % unit_s == 0 or seconds % (1_000 * ROUND_S):
+    unit_s = HOUR_S if seconds < SOME_DAYS_S else DAY_S // 2 if seconds < LONG_S else DAY_S
+    is_whole = seconds % unit_s == 0 and (seconds % HOURS_S != 0 or seconds % (4 * HOURS_S) == 0)
+    if not seconds or is_whole or seconds % (1_000 * ROUND_S):
         return ""
     return "milliseconds" if seconds % (SECOND_US * ROUND_S) else "microseconds"
 

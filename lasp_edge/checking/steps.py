@@ -21,6 +21,7 @@ them does otherwise: each result is wrong by the step.
 """
 
 import ast
+import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from decimal import Decimal
@@ -81,7 +82,7 @@ def in_steps(plan: Plan) -> list[str]:
             if read is not None and not (fold.is_built_in or fold.takes_fields)
             if not isinstance(fold, Struct)
             for step in [read.scale]
-            for line in (*_lowered(inside, fold, step), *_compared(inside, fold, step))
+            for line in (*_lowered(inside, fold, step), *_compared(inside, fold, step, read.unit))
             or (*_rescaled(inside, fold, step), *_converted(inside, fold, step, read.unit))
         }
     )
@@ -241,12 +242,24 @@ def _rescaled(where: str, fold: Fold, step: Resolution) -> Iterator[str]:
     except BaseException as error:  # noqa: BLE001 - what fails the laws show
         pass_interrupt(error)
         return
+    write = (
+        "// in lower rounds down to whole steps: write /"
+        if _rounds_down(fold)
+        else "lower gives units: a sum of squares takes the step twice, as in total * "
+        "resolution.exact * resolution.exact"
+    )
     for part in parts:
         yield (
             f"{where}: its part {part} is {found[part]:g} for readings in steps of {step.text}, "
-            f"and {again[part]:g} for the same in steps of {finer.text}; lower gives units: a sum "
-            "of squares takes the step twice, as in total * resolution.exact * resolution.exact"
+            f"and {again[part]:g} for the same in steps of {finer.text}; {write}"
         )
+
+
+def _rounds_down(fold: Fold) -> bool:
+    """Return whether `lower` divides by `//`."""
+    lower = type(fold).lower
+    node = node_of(lower) if isfunction(lower) else None
+    return node is not None and any(isinstance(each, ast.FloorDiv) for each in ast.walk(node))
 
 
 def _grows(pairs: list[tuple[Any, Any]]) -> bool:
@@ -290,10 +303,14 @@ def _line_through(given: tuple[int, ...], column: tuple[Any, ...]) -> tuple[floa
     return (slope, added) if slope and is_line else None
 
 
-def _compared(where: str, fold: Fold, step: Resolution) -> Iterator[str]:
-    """Yield a line for each comparison of a reading's steps with a number of units."""
+def _compared(where: str, fold: Fold, step: Resolution, unit: str) -> Iterator[str]:
+    """Yield a line for each comparison of a reading's steps with a number of units.
+
+    A number is one of units where that many steps are no plausible reading. Where nobody says which
+    readings are plausible, it is one if the fold's docstring names it with the unit.
+    """
     lift = type(fold).lift
-    node = node_of(lift) if isfunction(lift) and isinstance(step, PlausibleRange) else None
+    node = node_of(lift) if isfunction(lift) else None
     value = lift.__code__.co_varnames[1] if node is not None else ""
     for each in ast.walk(node) if node is not None else ():
         if not isinstance(each, ast.Compare):
@@ -302,7 +319,7 @@ def _compared(where: str, fold: Fold, step: Resolution) -> Iterator[str]:
         if not any(isinstance(side, ast.Name) and side.id == value for side in sides):
             continue
         for number in filter(None, (_number(fold, side) for side in sides)):
-            if _seems_a_unit(number, step):
+            if _seems_a_unit(number, step) or _is_named(fold, number, step, unit):
                 place = shown_place(lift.__code__.co_filename, each.lineno)
                 few, many = float(number * step.exact), float(number / step.exact)
                 yield (
@@ -320,7 +337,17 @@ def _number(fold: Fold, side: ast.expr) -> float | None:
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
+def _is_named(fold: Fold, number: float, step: Resolution, unit: str) -> bool:
+    """Return whether the docstring of a fold names a number of units, as "above 25 °C" does."""
+    if step.exact >= 1 or not unit or isinstance(step, PlausibleRange):
+        return False
+    named = rf"(?<![\d.]){re.escape(f'{number:g}')}\s*{re.escape(unit)}(?!\w)"
+    return re.search(named, type(fold).__doc__ or "") is not None
+
+
 def _seems_a_unit(number: float, step: Resolution) -> bool:
     """Return whether a number is a plausible reading in units, and a step finer than 1 is known."""
+    if not isinstance(step, PlausibleRange):
+        return False
     low, high = step.nearest(-LIMIT), step.nearest(LIMIT)
     return step.exact < 1 and bool(low < number / step.exact < high)

@@ -9,7 +9,9 @@ from lasp_edge import Program, folds
 from lasp_edge.checking.handlers import (
     feeding,
     fleet_readers,
+    mapped_beside,
     recounting,
+    times_as_values,
     uncallable,
     unfilled,
     unread,
@@ -29,6 +31,49 @@ def house():
     program = averaged()
     program.seen = program.declare(GSet(), "seen")
     return program
+
+
+def test_a_handler_that_exchanges_value_and_time_is_named(house):
+    samples = house.declare_dynamic(BoundedLWWSet(bound=9), "last")
+
+    @house.on_event("temperature")
+    def right(event, update):
+        update(samples, BoundedLWWSet.add, event.value, event.time_us)
+        update(samples, BoundedLWWSet.add, event.time_us - event.value, event.time_us)
+
+    assert times_as_values(house.plan()) == []
+
+    @house.on_event("temperature")
+    def wrong(event, update):
+        update(samples, BoundedLWWSet.add, event.time_us, event.value)
+
+    (line,) = times_as_values(house.plan())
+    assert line.startswith("handler wrong of event temperature exchanges value and time (")
+    assert line.endswith("write update(samples, BoundedLWWSet.add, event.value, event.time_us)")
+
+
+@pytest.mark.parametrize(
+    ("key", "operator", "is_named"),
+    [
+        (None, "map", True),
+        (lambda event: event.tags["room"], "map", True),
+        (lambda event: event.name, "map", False),
+        (None, "filter", False),  # a reading that is in a filter is one of its own
+    ],
+)
+def test_a_window_that_a_reading_comes_into_as_it_is_and_by_a_map_is_named(key, operator, is_named):
+    program = Program("attic")
+    warm = program.event("warm", resolution="0.1", unit="°C")
+    made = {
+        "map": lambda: program.map(warm, lambda event: event.value, "made", resolution="0.1"),
+        "filter": lambda: program.filter(warm, lambda event: event.value > 3, "made"),
+    }[operator]()
+    window = {"source": [warm, made], "fold": folds.mean(), "size_s": 60}
+    program.window("w", **window, **({} if key is None else {"key": key}))
+    program.window("only", source=[made], fold=folds.mean(), size_s=60)
+    assert [line.partition(":")[0] for line in mapped_beside(program.plan())] == [
+        "window w"
+    ] * is_named
 
 
 def test_functions_that_can_be_called_are_no_news(house):

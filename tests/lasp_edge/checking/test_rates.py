@@ -3,7 +3,7 @@
 import pytest
 
 from lasp_edge import Program, scans
-from lasp_edge.checking.rates import flat_rates
+from lasp_edge.checking.rates import flat_rates, rates_of_changes
 
 
 def rates(per_s, resolution="0.001", **span):
@@ -36,3 +36,15 @@ def test_a_rate_in_a_part_of_a_second_is_named_with_the_span_that_was_meant(mean
 def test_a_rate_that_no_change_in_a_second_lifts_from_0_is_named(per_s, resolution, span, is_named):
     lines = rates(per_s, resolution, **span)
     assert ["a second or more apart is rounded to 0" in line for line in lines] == [True] * is_named
+
+
+@pytest.mark.parametrize(("first", "is_named"), [("differences", True), ("rate", False)])
+def test_a_rate_of_changes_is_named_and_a_rate_of_a_rate_is_not(first, is_named):
+    program = Program("house")
+    meter = program.event("meter", resolution="0.1", unit="kWh")
+    used = program.scan("used", source=meter, scan=getattr(scans, first)(), per_device=True)
+    program.scan("load", source=used, scan=scans.rate(per_s=3_600), per_device=True)
+    lines = rates_of_changes(program.plan())
+    assert [line.endswith("for the rate of meter, write source=meter") for line in lines] == [
+        True
+    ] * is_named

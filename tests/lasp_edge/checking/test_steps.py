@@ -70,6 +70,39 @@ def test_a_fold_that_takes_steps_for_units_is_named(fold, resolution, span, foun
         assert all(line.startswith(text) for line, text in zip(of_it, found, strict=True))
 
 
+class Above(Hot):
+    """How many are above 25 °C or below 2.5 °C, as of the 4 readings of an hour."""
+
+    def lift(self, value, time_us=0):
+        return int(value > self.level), 0
+
+
+@pytest.mark.parametrize(
+    ("level", "unit", "is_named"),
+    [(25, "°C", True), (2_500, "°C", False), (4, "°C", False), (5, "°C", False), (25, "", False)],
+)
+def test_a_level_that_the_docstring_names_in_units_is_named_without_a_range(level, unit, is_named):
+    program, event = warm(unit=unit)
+    program.window("w", source=event, fold=Above(level), size_s=60)
+    lines = in_steps(program.plan())
+    assert [line.endswith("; write 2500 for 25") for line in lines] == [True] * is_named
+
+
+def test_a_mean_that_is_rounded_down_is_told_so():
+    class Mean(Spread):
+        name = "rounded"
+
+        def lower(self, partial, resolution):
+            count, total, _ = partial
+            return {"variance": resolution.real(total // count) if count else None}
+
+    program = Program("oven")
+    heat = program.event("heat", resolution="0.1", least=-40, most=600)
+    program.window("w", source=heat, fold=Mean(), size_s=60)
+    (line,) = in_steps(program.plan())
+    assert line.endswith("; // in lower rounds down to whole steps: write /")
+
+
 def test_it_says_what_to_write():
     program, event = warm(least=-40, most=60)
     program.window("w", source=event, fold=Hot(), size_s=60)
