@@ -125,7 +125,8 @@ def drawn(random: Random, names: list[str], *, has_clock: bool) -> DrawnTrouble:
         befalls[strange] = "mute"  # who connects again asks, and hears of the stranger
     lots = [random.random() for _ in range(6)]
     of = {k: frozenset(n for n in names if befalls[n] == k) for k in ("deaf", "mute", "cut")}
-    # A gateway whose clock is set right starts again, and takes whoever it has kept for alive.
+    # A gateway whose clock is set right starts again, and takes whoever it has kept for alive:
+    # what bars a former life must outlast a start, and a hello alone looks like a life that spoke.
     ahead = has_clock and not strange and lots[0] < 0.5  # noqa: PLR2004
     steps = STRANGE_STEPS if strange else random.randint(*TROUBLE_STEPS)
     return DrawnTrouble(
