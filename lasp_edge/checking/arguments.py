@@ -18,6 +18,7 @@ from inspect import getattr_static, signature
 from types import FunctionType
 
 from lasp_edge.checking.programs import folds_of
+from lasp_edge.checking.scans import written
 from lasp_edge.checking.texts import node_of
 from lasp_edge.folds.fold import Fold
 from lasp_edge.language.plan import Plan
@@ -37,12 +38,14 @@ def unnamed_arguments(plan: Plan) -> list[str]:
         read = () if fold.is_built_in else _read(fold, _OF_FOLDS)
         if read:
             write = f"write self.parameters = f{_text(*read)} in __init__"
-            found.append(_line(f"{named.where[0]}: fold", fold.name, read, write))
+            what = f"{fold.name} ({written(fold)})"
+            found.append(_line(f"{named.where[0]}: fold", what, read, write))
     for name, scan in plan.functions.streams.items():
         if isinstance(scan, Scan) and type(scan).fingerprint is Scan.fingerprint:
             read = _read(scan, _OF_SCANS)
             write = f"give it a property fingerprint, {_text('name', 'version', *read)}"
-            found += [_line(f"scan {name}:", scan.name, read, write)] if read else []
+            what = f"{scan.name} ({written(scan)})"
+            found += [_line(f"scan {name}:", what, read, write)] if read else []
     return found
 
 

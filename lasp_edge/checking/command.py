@@ -62,6 +62,7 @@ from lasp_edge.checking.identities import identities
 from lasp_edge.checking.looks import looked_at, odd_values
 from lasp_edge.checking.mixtures import mixtures
 from lasp_edge.checking.programs import EXAMPLES, folds_of, verdicts
+from lasp_edge.checking.scans import written
 from lasp_edge.checking.texts import texts_of
 from lasp_edge.checking.ties import RecordFields, need_device, ties
 from lasp_edge.checking.trial import Findings
@@ -299,7 +300,8 @@ def _check_folds(plan: Plan, arguments: argparse.Namespace) -> tuple[int, list[s
             endless.append(f"{where}: {reason_of(error)}")
             continue
         shown = [each for each in found if arguments.laws or each.broken is not None]
-        lines += [f"{where}: {named.fold!r}"] if shown else []
+        place = written(named.fold)
+        lines += [f"{where}: {named.fold!r}" + f" ({place})" * bool(place)] if shown else []
         lines += [f"  {line}" for verdict in shown for line in verdict.lines()]
         broken += sum(verdict.broken is not None for verdict in found)
     return broken, endless, lines

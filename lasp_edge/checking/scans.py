@@ -15,14 +15,19 @@ was stored and read again, as a device does after a restart. Its timers are rung
     ['step from 0 at 1 gives (0, (1,)), and then (0, (2,))']
 """
 
+import inspect
+import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from pathlib import Path
+from types import FunctionType
+from typing import Any, Final, NamedTuple
 
+from lasp_edge.checking.determinism import methods_of
 from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event
 from lasp_edge.ordered.plain import check_plain, decoded, encoded
 from lasp_edge.ordered.scan import Scan
-from lasp_edge.reasons import reason_of
+from lasp_edge.reasons import is_users, reason_of, shown_place
 
 MOST_RINGS = 100
 """Timers that are rung after each event, at most."""
@@ -39,6 +44,8 @@ AGAIN = "after the last event, and so on without end; let due give None after so
 FIRSTS = 3
 """Steps that are taken again once all others were."""
 _OURS = "lasp_edge."
+_PLACE: Final = re.compile(r" \(\S+\.py:\d+\)$")
+"""The place at the end of a reason: one of ours, where a function has returned what it must not."""
 SHAPE = "must give a state and a list of outputs, such as return state, [output]"
 """What a step does that gives something else."""
 
@@ -63,9 +70,10 @@ def flaws(scan: Scan, events: Iterable[Event]) -> list[str]:
                 break
             state = _rung(found, scan, state, due_us)
     _note_memory(found, scan, firsts)
+    is_own = not type(scan).__module__.startswith(_OURS)
     for _ in range(ENOUGH_RINGS):
         due_us = _due_us(found, scan, state)
-        if due_us is None or found:
+        if due_us is None or found or not is_own:  # a scan of ours ends where its hold_s is over
             return list(found.values())
         state = _rung(found, scan, state, due_us)
     found["ring"] = f"ring sets a timer {ENOUGH_RINGS:,} times {AGAIN}"
@@ -100,6 +108,22 @@ def _note_memory(found: dict[str, str], scan: Scan, firsts: Iterable[_FirstStep]
                 f"step from {state!r} at {event.value!r} gives {gave!r} first, and {again!r} once "
                 "it has seen other readings; let the state alone tell it of these",
             )
+
+
+def written(made: Any) -> str:
+    """Return the file and line of a user's fold, scan or function; "" of all others."""
+    several = [inspect.unwrap(made)] if callable(made) else [*methods_of(made)]
+    codes = (each.__code__ for each in several if isinstance(each, FunctionType))
+    code = next((each for each in codes if is_users(each.co_filename)), None)
+    return "" if code is None else shown_place(code.co_filename, code.co_firstlineno)
+
+
+def placed(made: Any, why: str) -> str:
+    """Return why a user's scan or function fails, with its own file and line."""
+    place = written(made)
+    if not place or f"{Path(place).name.partition(':')[0]}:" in why:
+        return why
+    return f"{_PLACE.sub('', why)} ({place})"
 
 
 def remedy(made: Any, event: Event | None, why: str) -> str:

@@ -37,7 +37,7 @@ from lasp_edge.checking.readings import (
     values_of,
 )
 from lasp_edge.checking.replays import replay_ratios
-from lasp_edge.checking.scans import AGAIN, ENDLESS, SHAPE, flaws, remedy
+from lasp_edge.checking.scans import AGAIN, ENDLESS, SHAPE, flaws, placed, remedy
 from lasp_edge.checking.synchronised import broken_laws
 from lasp_edge.checking.trial import Findings
 from lasp_edge.errors import pass_interrupt
@@ -191,7 +191,7 @@ def _run(plan: Plan, asked: _AskedTags, found: Findings) -> bool:
             (found.wrong if always else found.doubts).append(line)
         found.wrong += [
             # What fails is named where no failure was found, as a state that is a list.
-            f"{asked.user}: {flaw}"
+            f"{asked.user}: {placed(plan.functions.streams.get(name), flaw)}"
             for flaw in seen
             if not failed or " fails: " not in flaw
         ]
@@ -210,7 +210,8 @@ def _failure(plan: Plan, node: StreamNode, given: list[Delta], *, always: bool) 
     steep = "" if always else too_steep(plan, name, why)
     often = "each time" if failed >= count else f"{failed:,} of {count:,} times"
     event = next((delta[place][1] for delta in given if place in delta), None)
-    why += remedy(plan.functions.streams.get(name), event, why)
+    made = plan.functions.streams.get(name)
+    why = placed(made, why) + remedy(made, event, why)
     shown = f"the event {event.name} {event.value!r}" if event else "a timer"
     return steep or f"{title(plan, name)} fails {often}: {why}, for {shown}"
 

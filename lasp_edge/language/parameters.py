@@ -15,9 +15,10 @@ parameter's resolution, or one of its choices.
 """
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
+from inspect import unwrap
 from typing import Any, overload
 
 from crdts.control_log import PARAMETER_BYTES, VALUE_BYTES, ControlLog
@@ -147,12 +148,24 @@ def check_used(draft: Draft) -> None:
     used |= {level.name for _, level in levels if isinstance(level, Parameter)}
     for name in draft.parameters:
         if name not in used:
+            for (window, kind), function in draft.window_functions.items():
+                if _asks_for(function, name):
+                    raise ValueError(
+                        f"parameter {name!r}: {kind}= of window {window!r} asks for it, and uses= "
+                        f"of the window does not name it: write uses=({name},) there"
+                    )
             raise ValueError(
                 f"parameter {name!r}: nothing uses it; name it in uses=(...) of a window or scan, "
                 f"whose functions get its value as at[{name!r}] (lambda event, at: ..), or give it "
                 "as a window's size or slide, as the bound of a BoundedLWWSet, or as above= or "
                 "below= of an alert"
             )
+
+
+def _asks_for(function: Callable[..., Any], parameter: str) -> bool:
+    """Return whether a function has a parameter's name in its text, as in at["limit"]."""
+    code = getattr(unwrap(function), "__code__", None)
+    return code is not None and parameter in (*code.co_consts, *code.co_names)
 
 
 def is_value(parameter: Parameter, text: str) -> bool:

@@ -4,6 +4,7 @@ import pytest
 
 from lasp_edge import Column, Fold, Op, Program, folds, scans
 from lasp_edge.checking.arguments import unnamed_arguments
+from lasp_edge.checking.scans import written
 
 
 class Above(Fold):
@@ -79,9 +80,11 @@ def of_scan(scan):
 
 
 def test_an_argument_of_partials_that_nothing_names_is_found():
+    place = written(Above(200))
     line = (
-        "window w: fold above depends on level, which it does not name: what was made with another "
-        'value would be joined with it; write self.parameters = f"{self.level}" in __init__'
+        f"window w: fold above ({place}) depends on level, which it does not name: what was "
+        "made with another value would be joined with it; write self.parameters = "
+        'f"{self.level}" in __init__'
     )
     assert of_fold(Above(200)) == [line]
     assert of_fold(folds.struct(a=Above(200), b=folds.count())) == [
@@ -104,8 +107,8 @@ def test_a_fold_that_names_its_arguments_or_has_none_is_not_found(fold):
 def test_an_argument_of_a_scan_is_found():
     (line,) = of_scan(Steps(5))
     assert line == (
-        "scan s: steps depends on width, which it does not name: what was made with another value "
-        "would be joined with it; give it a property fingerprint, "
+        f"scan s: steps ({written(Steps(5))}) depends on width, which it does not name: what was "
+        "made with another value would be joined with it; give it a property fingerprint, "
         '"{self.name} {self.version} {self.width}"'
     )
     assert of_scan(NamedSteps(5)) == []

@@ -378,3 +378,22 @@ def test_a_tuple_that_is_taken_for_several_values_is_named(function, found):
     program.result(program.flat_map(litres, function, "pairs"), parts={"a": "text", "b": "1"})
     doubts = tried_streams(program.plan()).doubts
     assert len([each for each in doubts if "for one pair, write [(" in each]) == found
+
+
+def test_a_state_that_is_no_plain_value_is_told_with_the_file_and_line_of_who_gave_it():
+    program = Program("rooms")
+    warm = program.event("warm", resolution="0.1")
+    listed = scans.running(lambda state, event: [*(state or ()), event.value], zero=None)
+    program.scan("all", source=warm, scan=listed, per_device=True)
+    (line,) = tried_streams(program.plan()).wrong
+    assert "a plain value is needed (a tuple in place of a list), not a list (" in line
+    assert "test_streams.py:" in line
+    assert "plain.py" not in line
+
+
+def test_a_scan_of_ours_that_goes_on_for_long_after_the_last_reading_is_no_fault():
+    program = Program("rooms")
+    warm = program.event("warm", resolution="0.1")
+    mean = scans.time_weighted_mean(every_s=60, hold_s=86_400)
+    program.result(program.scan("mean", source=warm, scan=mean, per_device=True))
+    assert tried_streams(program.plan()).wrong == []

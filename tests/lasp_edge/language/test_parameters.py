@@ -187,6 +187,20 @@ def test_a_parameter_that_nothing_uses_is_refused():
         program.plan()
 
 
+def test_a_parameter_that_a_window_asks_for_without_naming_it_is_refused_with_what_to_write():
+    program, temperature = begun()
+    program.window(
+        "hot",
+        source=temperature,
+        fold=folds.count(),
+        size_s=60,
+        where=lambda event, at: event.value > at["above"],
+    )
+    program.parameter("above", "28")
+    with pytest.raises(ValueError, match=r"where= of window 'hot' asks for it.* uses=\(above,\)"):
+        program.plan()
+
+
 def test_a_parameter_of_another_program_is_refused():
     program, temperature = begun()
     program.parameter("above", "28")
