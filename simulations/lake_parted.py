@@ -1,7 +1,8 @@
 """A scan with local events in a lake beside a gateway, whose job dies between any two commits.
 
 Devices answer at the events in order that the gateway publishes, in a simulated fleet with loss,
-doubling, late readings and kills. What lands at the gateway lands in the lake, some steps later.
+doubling, late readings, kills and lost stores. What lands at the gateway lands in the lake, some
+steps later, with the stretches of time that may lack readings.
 The law: after each batch no row that is final at both differs, nor whom it names, and once all is
 exchanged all rows of the table are the gateway's, with their places, and final where these are.
 Meanwhile a gateway may have rows which the lake has not: it saw them whole before something late
@@ -47,9 +48,10 @@ DEAD_AFTER_S, AWAY_STEPS = 8, 20
 DEVICES: Final = ("pi-0", "pi-1", "pi-2")
 _DEATH, _COMMITS = 0.5, 3
 """The part of the batches in which the job dies, and after how many of its commits at most."""
-_READS, _ORDERED, _LATE, _AWAY = 0.6, 0.15, 0.1, 0.03
+_READS, _ORDERED, _LATE, _AWAY, _LOST = 0.6, 0.15, 0.1, 0.03, 0.02
 """The parts of the steps in which a device reads something, of the readings that are in order, of
-those that are late, and of the steps in which a device is cut off for longer."""
+those that are late, and of the steps in which a device is cut off for longer, or loses its store.
+"""
 
 
 class LakeBeside:
@@ -247,6 +249,10 @@ def troubles(seed: int) -> list[str]:
             read(fleet, random)
             if random.random() < _AWAY:
                 fleet.cut(random.choice(DEVICES), AWAY_STEPS)
+            if random.random() < _LOST:
+                device = random.choice(DEVICES)
+                fleet.befall("store_lost", device, 0)
+                fleet.world.wake(device, fleet.devices[device])
             if step % BATCH_STEPS == 0:
                 lake.batch()
                 if wrong := list(lake.wrong(is_settled=False)):

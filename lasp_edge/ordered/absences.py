@@ -55,7 +55,7 @@ class RowAbsences:
     Attributes:
         again: the times of the final rows that may have to name others since this turn.
         is_more: whether a row that names nobody may have to name somebody since then.
-        lost_us: device -> before which time readings of it may be missing.
+        lost_us: device -> of which stretch of time readings of it may be missing.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class RowAbsences:
         if spans := [each for each in several if each]:
             first_us = min(each.start for each in spans)
             self.again = range(max(floor_us, first_us), max(each.stop for each in spans))
-        self.lost_us = {device: until_us for device, (_, until_us) in self._lacking}
+        self.lost_us = dict(self._lacking)
         self.gathered: tuple[Gathering, ...] = ()
         self.answered_us = frozenset[int]()
 

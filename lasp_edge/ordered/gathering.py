@@ -24,6 +24,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from crdts.frontier import BOTTOM_US
 from lasp_edge.ordered.answers import PartAnswer
 from lasp_edge.ordered.deltas import Delta
 from lasp_edge.ordered.item_store import FOR_EVER_US
@@ -31,6 +32,7 @@ from lasp_edge.ordered.parted import FIRST, basis_of, changes_at
 from lasp_edge.ordered.places import Place
 from lasp_edge.ordered.plain import same
 from lasp_edge.ordered.synchronised import Synchronised
+from lasp_edge.protocol.lost_stores import touching
 
 
 class OrderedRecord(NamedTuple):
@@ -67,13 +69,13 @@ class Waited(NamedTuple):
         promises: of the devices that count; None of one that has not promised anything.
         due_us: nobody waits for answers at places before it; None: for all.
         absent: the devices that count, and that are not waited for.
-        lost_us: device -> before which time it may lack readings.
+        lost_us: device -> of which stretch of time it may lack readings.
     """
 
     promises: Mapping[str, "Promised | None"] = MappingProxyType({})
     due_us: int | None = None
     absent: frozenset[str] = frozenset()
-    lost_us: Mapping[str, int] = MappingProxyType({})
+    lost_us: Mapping[str, tuple[int, int]] = MappingProxyType({})
 
 
 class Promised(NamedTuple):
@@ -291,7 +293,7 @@ class Gathering:
         if lost_us:
             of_key = self._of_key[record.key]
             before = of_key[(at := bisect_left(of_key, place)) - 1 : at]
-            lost = {each for each, us in lost_us.items() if not before or before[0][0] < us}
+            lost = touching(lost_us.items(), before[0][0] if before else BOTTOM_US, place[0] + 1)
             lacks |= lost if is_new else lost.intersection(record.lacks)
         if lacks == set(record.lacks):
             return record

@@ -9,6 +9,7 @@ from cloud_tier.job.streams import LakeStreams, StepFrontier, Touched
 from crdts.frontier import BOTTOM_US
 from lasp_edge.ordered.absences import NO_TIMES
 from lasp_edge.protocol.frontier import AwaitedDevices
+from lasp_edge.protocol.lost_stores import LackingStretches
 from simulations.lake_order import MemoryTables
 from simulations.planted.bug import planted, replaced
 
@@ -75,6 +76,18 @@ def rows_of_a_lake_name_nobody_who_was_silent() -> Iterator[None]:
 
     def advance(self: LakeStreams, touched: Touched, frontier: StepFrontier) -> int:
         return right(self, touched, frontier._replace(awaited=AwaitedDevices((), BOTTOM_US)))
+
+    with replaced(LakeStreams, "advance", advance):
+        yield
+
+
+@partial(planted, needs=BESIDE_LAW)
+def rows_of_a_lake_do_not_name_whose_store_was_lost() -> Iterator[None]:
+    """A card is lost with readings that landed nowhere: the gateway names its device."""
+    right = LakeStreams.advance
+
+    def advance(self: LakeStreams, touched: Touched, frontier: StepFrontier) -> int:
+        return right(self, touched, frontier._replace(lacking=LackingStretches()))
 
     with replaced(LakeStreams, "advance", advance):
         yield

@@ -157,16 +157,18 @@ def test_a_place_lacks_who_had_answered_the_one_behind_and_is_gone():
 def test_a_mark_that_is_set_once_a_store_was_lost_lacks_its_device_for_ever():
     answers = {PLACE: {"a": answer("a")}}
     known = OrderedRecord("", known=True, share=0, mark=FIRST)
-    assert lacks(Gathering(ValueBarrier(), {PLACE: known}, answers), "a", (), {"a": 11}) == ()
+    assert lacks(Gathering(ValueBarrier(), {PLACE: known}, answers), "a", (), {"a": (0, 11)}) == ()
     gathering = Gathering(ValueBarrier(), {PLACE: known._replace(mark=b"")}, answers)
-    assert lacks(gathering, "a", (), {"a": 11}) == ("a",)
+    assert lacks(gathering, "a", (), {"a": (11, 20)}) == (), "it had promised past the place"
+    gathering = Gathering(ValueBarrier(), {PLACE: known._replace(mark=b"")}, answers)
+    assert lacks(gathering, "a", (), {"a": (0, 11)}) == ("a",)
     gathering.take(gathered(answer("a")), {})
-    assert lacks(gathering, "a", (), {"a": 11}) == ("a",)
+    assert lacks(gathering, "a", (), {"a": (0, 11)}) == ("a",)
     first = (4, "a", ("b", "", 1), (0,))
     both = {first: known, PLACE: known._replace(mark=b"")}
     by_basis = {PLACE: {"a": answer("a")._replace(basis=basis_of(first, 0))}}
-    assert lacks(Gathering(ValueBarrier(), both, by_basis), "a", (), {"a": 5}) == ("a",)
-    assert lacks(Gathering(ValueBarrier(), both, by_basis), "a", (), {"a": 4}) == ()
+    assert lacks(Gathering(ValueBarrier(), both, by_basis), "a", (), {"a": (0, 5)}) == ("a",)
+    assert lacks(Gathering(ValueBarrier(), both, by_basis), "a", (), {"a": (0, 4)}) == ()
 
 
 def test_who_answers_by_another_share_may_not_know_the_place_before_which_is_published_again():
