@@ -235,7 +235,7 @@ class FleetResults:
 
     def _entities(self) -> Content:
         """Return what announces all entities."""
-        found = tuple(sorted(self._rows))
+        found = tuple(sorted(at for at, rows in self._rows.items() if rows))
         alerts = () if self._alerts is None else tuple(self._alerts.entities())
         return self._announced.content((found, alerts), partial(self._made, found, alerts))
 

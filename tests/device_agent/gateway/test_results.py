@@ -146,6 +146,9 @@ def test_what_the_run_before_told_of_a_key_is_taken_back_where_no_row_of_it_is_l
     told = topics_of(results, 0)
     assert told[BY_ROOM] == b""
     assert told[TOPICS.result("by_room", "site 7", "cellar")]
+    (announced,) = [json.loads(told[topic]) for topic in told if topic.startswith("homeassistant")]
+    found = [name for name in announced["components"] if name.startswith("by_5froom__mean")]
+    assert found == ["by_5froom__mean__cellar"]
 
 
 @pytest.mark.parametrize(
