@@ -74,6 +74,8 @@ class DeviceLives(NamedTuple):
 
     def rows_after(self, before: "DeviceLives") -> pa.Table:
         """Return rows of `lattice`: what differs from before, for a job that starts again."""
+        if self is before:
+            return _SCHEMA.empty_table()
         rows = [
             dict.fromkeys(LANDED)
             | dict(ABSENT)
@@ -123,17 +125,20 @@ def _by_life(
 
     Only of devices that are new here, have another life, or state that a lost store had more.
     """
+    promised = [row for row in rows if row["kind"] == PROMISE]
+    changed = {
+        row["device"]
+        for row in promised
+        if row["since_us"] is not None
+        or (was := known.get(row["device"])) is None
+        or was.version[:2] != (row["incarnation"], row["nonce"])
+    }
     several: dict[str, dict[Life, list[Mapping[str, Any]]]] = defaultdict(dict)
-    changed = set()
-    for row in rows:
-        if row["kind"] != PROMISE:
-            continue
-        device, life = row["device"], (row["incarnation"], row["nonce"])
-        several[device].setdefault(life, []).append(row)
-        was = known.get(device)
-        if was is None or row["since_us"] is not None or was.version[:2] != life:
-            changed.add(device)
-    left = {device: sorted(several[device].items(), reverse=True) for device in sorted(changed)}
+    for row in promised if changed else ():
+        if row["device"] in changed:
+            life = (row["incarnation"], row["nonce"])
+            several[row["device"]].setdefault(life, []).append(row)
+    left = {device: sorted(several[device].items(), reverse=True) for device in sorted(several)}
     while left:
         came, begun = dict[str, Promise](), dict[str, Begun]()
         for device, lives in left.items():
