@@ -17,7 +17,8 @@ ValueError: an element needs an integer, text, bytes, None or a tuple of these, 
 """
 
 from collections.abc import Iterable, Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate
+from operator import sub
 from typing import Any
 
 import msgpack
@@ -154,7 +155,8 @@ def differences(column: Iterable[int]) -> tuple[int, ...]:
     >>> differences([100, 101, 103]), sums((100, 1, 2))
     ((100, 1, 2), (100, 101, 103))
     """
-    return tuple(after - before for before, after in pairwise((0, *column)))
+    column = tuple(column)
+    return tuple(map(sub, column, (0, *column)))  # the last one has none after it
 
 
 def sums(column: Sequence[int]) -> tuple[int, ...]:

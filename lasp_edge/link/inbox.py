@@ -52,9 +52,11 @@ class Inbox:
                     events.append(event)
                 event = self._events.get_nowait()
         self._taken_bytes += sum(
-            len(event.payload) + _MESSAGE_OVERHEAD_BYTES
-            for event in events
-            if isinstance(event, Message)
+            [
+                len(event.payload) + _MESSAGE_OVERHEAD_BYTES
+                for event in events
+                if isinstance(event, Message)
+            ]
         )
         return events
 
