@@ -142,6 +142,14 @@ def test_held_windows_that_are_due_are_revised_though_another_device_has_promise
     assert {row.excluded for row in revised} == {("attic", "barn")}
 
 
+def test_a_promise_that_came_before_an_entry_in_one_batch_is_of_the_log_before(site):
+    frames = [promise_of(site, 1, NOW_US), ENTRY]
+    topics, now_us = site.device.core.agent.topics, site.device.now_us
+    records = [Record(now_us, topic_of(each, topics), False, each.encode()) for each in frames]  # noqa: FBT003
+    assert site.gateway.acceptance.take(records[:1]).promises.entries
+    assert not site.gateway.acceptance.take(records).promises.entries
+
+
 RETAIN_US = 60 * S
 
 
@@ -199,6 +207,16 @@ def test_panes_of_left_meanings_are_forgotten_with_the_others(short):
     changes, frontier_us = site.pruned, site.gateway.core.coverage.frontier
     assert set(changes.panes_below) == known
     assert NOW_US < changes.others_below <= frontier_us - RETAIN_US - 40 * S
+
+
+def test_panes_stay_for_all_windows_that_still_take_late_readings(short):
+    core = short.gateway.core
+    frontier_us = core.coverage.frontier
+    below, found = core.windows.panes_below(frontier_us), {}
+    for name, window in PLAN.windows.items():
+        for piece in short.regimes.of(name).pieces:
+            found[piece.stream] = floor_of(window, frontier_us)
+    assert below == found
 
 
 def test_what_waits_keeps_its_panes_and_its_rows_come(short):

@@ -180,3 +180,13 @@ def test_who_answers_by_another_share_may_not_know_the_place_before_which_is_pub
         gathering = Gathering(ValueBarrier(), records, {behind: {"a": given}})
         gathering.marks(Waited(dict.fromkeys("ab", Promised(1, 1, 20))), 20)
         assert gathering.asked() == asked_for
+
+
+def test_a_place_is_stored_as_open_once_another_one_comes_before_it():
+    """A process that ends now looks at it again: its basis is another one."""
+    known = OrderedRecord("", known=True, share=0, mark=FIRST, answered=True)
+    gathering = Gathering(Epochs(), {LAST_END: known})
+    event = Event("b", (1.0, (), b"", FIRST_END), 10, "desk", {}, "")
+    gathering.take({FIRST_END: (None, event)}, {})
+    assert not gathering.records[LAST_END].answered
+    assert LAST_END in gathering.changed

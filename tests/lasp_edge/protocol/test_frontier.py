@@ -66,6 +66,14 @@ def test_a_host_whose_clock_is_behind_keeps_no_lander_from_being_believed(host_u
     assert alone.listening == Listening(max(500, host_us), 0)
 
 
+def test_a_void_promise_leaves_known_how_far_its_device_had_come_before_a_late_reading():
+    known = Liveness(Frontier({"a": said(50, 90)}))
+    after = Frontier({"a": said(40, 95, seq=2)})
+    spoken = known._replace(promises=after, furthest_us=known.furthest_with(after, ["a"]))
+    assert spoken.voided().former_us == {"a": 50}
+    assert spoken.voided().voided().former_us == {"a": 50}, "a second entry tells nothing new"
+
+
 def test_landers_do_not_bear_each_other_out():
     """A lander that starts without its log is another one, with the same clock."""
     ticks = {name: Tick(1, Listening(YEAR, 0)) for name in ("first", "second")}

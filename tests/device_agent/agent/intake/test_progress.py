@@ -1,6 +1,7 @@
 """How far readings have come: a clock that goes back, and a source that falls silent."""
 
 from device_agent.agent.changes import Facts, SourceRow
+from device_agent.agent.intake.batch import Batch
 from device_agent.agent.intake.progress import IntakeProgress, SourceProgress
 
 
@@ -19,3 +20,11 @@ def test_a_silent_source_follows_the_clock_at_the_distance_that_it_has():
         for passed_us in (0, 50, 100)
     ]
     assert lows_us == [1_000, 1_000, 1_050]
+
+
+def test_a_source_that_has_stamped_readings_goes_on_promising_after_a_batch_without_any():
+    progress, batch = SourceProgress({}, 0), Batch("door", [], [], [], [])
+    progress.cursor("door")
+    progress.advance(batch, None, stamped=True)
+    progress.advance(batch, None, stamped=False)  # all of it was refused
+    assert progress.low_us(1_000, lambda: None) == 1_000

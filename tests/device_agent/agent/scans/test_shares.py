@@ -304,3 +304,22 @@ def test_events_in_order_are_found_by_their_times():
     assert not shares.has_places(CELL_US, CELL_US + 1)
     assert not shares.has_places(CELL_US + 2, CELL_US + LONG_US)
     assert shares.has_places(0, LONG_US + 1), "nobody looks through years"
+
+
+@pytest.mark.parametrize(
+    ("beats", "before_us", "low_us", "is_owed"),
+    [
+        (3, 100, 100, True),  # none has left since the answer
+        (4, None, 100, True),  # the one that has promised nothing,
+        (4, 99, 100, True),  # or less than before the answer
+        (4, 100, 110, False),
+        (3, 100, 99, False),  # what the answer revises has not landed
+        (3, 100, None, False),
+    ],
+)
+def test_after_an_answer_a_promise_is_owed_as_far_as_there_was_one(
+    beats, before_us, low_us, is_owed
+):
+    shares = Shares(PLAN)
+    shares.answered(3, 100)
+    assert shares.is_owed(beats, before_us, low_us) is is_owed
