@@ -296,3 +296,25 @@ def test_what_is_sent_again_for_a_lost_acknowledgement_counts_once(opened, sende
     assert readings(batches)[-1][2] == 3
     source.close()
     tunnel.close()
+
+
+def test_a_packet_that_is_numbered_as_one_before_and_holds_something_else_is_a_reading(
+    monkeypatch,
+):
+    """The broker has lost its session, counts from 1 again, and repeats what it then sent."""
+    context = SourceContext(
+        ["temperature"], "d", random.Random(1), BrokerUrl.parse("mqtt://localhost:1")
+    )
+    source = source_from_spec("mqtt:home/temperature", context)
+
+    def taken(payload, connection, *, again):
+        message = Message(
+            "home/temperature", payload, retain=False, qos=1, token=(connection, 1), again=again
+        )
+        monkeypatch.setattr(source.link, "poll", lambda _wait_s: [message])
+        batch = source.poll(0)
+        return list(batch.values), dict(batch.refused)
+
+    assert taken(b"20", 1, again=False) == ([20], {})
+    assert taken(b"21", 2, again=True) == ([21], {})
+    assert taken(b"21", 3, again=True) == ([], {SENT_AGAIN: 1})
