@@ -114,13 +114,13 @@ def test_a_replay_names_what_its_program_has(capsys):
 @pytest.mark.parametrize(
     ("name", "first", "found"),
     [
-        ("a_promise_does_not_wait_for_cells_of_items", 25, "promises"),
-        ("rows_of_the_fleet_are_final_by_the_greatest_promise", 40, "F is not there"),
-        ("a_cell_leaves_without_what_its_life_had_sent_before", 60, "lacks the item"),
-        ("a_reading_that_is_taken_back_leaves_as_a_reading", 20, "items of pi-"),
+        ("a_promise_does_not_wait_for_cells_of_items", 31, "promises"),
+        ("rows_of_the_fleet_are_final_by_the_greatest_promise", 45, "F is not there"),
+        ("a_cell_leaves_without_what_its_life_had_sent_before", 63, "lacks the item"),
+        ("a_reading_that_is_taken_back_leaves_as_a_reading", 31, "items of pi-"),
         ("a_promise_does_not_wait_for_outputs", 24, "promises"),
         ("a_promise_passes_the_timers_of_scans_that_the_fleet_hears", 508, "lacks the output"),
-        ("the_cell_of_the_newest_life_takes_the_place_of_others", 20, "its streams read"),
+        ("the_cell_of_the_newest_life_takes_the_place_of_others", 31, "its streams read"),
         ("outputs_are_united_as_items_are", 47, "and the oracle's"),
         ("the_oldest_version_of_an_output_counts", 561, "and the oracle's"),
         ("what_time_brings_to_the_fleet_is_of_a_device", 58, "and the oracle's"),
