@@ -310,6 +310,24 @@ def test_tentative_windows_that_are_no_more_leave_with_the_entry(site):
     assert [row.devices_in for row in gone] == [0]
 
 
+def test_a_restart_knows_which_windows_have_become_longer_and_are_not_over(tmp_path):
+    """They were due under the new log, as another device has promised far: F is not that far."""
+    waiting = WaitingTerms(["attic", "cellar"], 600 * S, tentative_after_us=20 * S)
+    site = Site(tmp_path, waiting)
+    site.live(48, reads=True, sent=[promise_of(site, 1, NOW_US + 200 * S)])
+    site.live(1, reads=True)
+    log = ControlLog().set("span_s", "", NOW_US, "120", "ann")
+    entry = schedule_command(Replica(1, 5, "operator"), 1, "span_s", "", log)
+    site.device.hear(entry)
+    site.live(1, sent=[entry, promise_of(site, 2, NOW_US + 900 * S, log.mark)])
+    site.live(12)
+    before = set(site.gateway.core.windows.unfinished.rows)
+    current = [site.gateway.keeper.row(at) for at in before]
+    assert [row for row in current if row.status != "tentative" and not row.was_over]
+    site.gateway.restart()
+    assert set(site.gateway.core.windows.unfinished.rows) == before
+
+
 def test_the_log_of_a_turn_that_is_over_stays_as_it_was(tmp_path):
     """A store compares it with the next one to see whether there is anything to write."""
     site = Site(tmp_path)
