@@ -108,7 +108,7 @@ class Claims:
                     "name; no lander, no gateway and no other device says so"
                 )
                 self._agent.notices.begin(
-                    f"claim {claim.life.nonce}", text, now_us=now_us, lasts_us=CLONED_US
+                    f"claim of {sorted(claim.by)}", text, now_us=now_us, lasts_us=CLONED_US
                 )
 
     def goes_on(self, nonce: int, now_us: int) -> None:

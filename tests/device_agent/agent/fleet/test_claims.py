@@ -26,12 +26,12 @@ __all__ = ["device", "sure"]
 LIAR = PEER.device
 
 
-def lied_to(device, rounds, *honest, ahead=3):
+def lied_to(device, rounds, *honest, ahead=3, nonces=1):
     """Let one peer name a later life of the device in each round, before all others answer."""
-    for _ in range(rounds):
+    for number in range(rounds):
         device.hear(VouchFrame.hint(PEER, 1, "pi-1"))
         asked, me = hello_of(device, ASK_AGAIN_US / SECOND_US), device.core.replica
-        life = Replica(me.incarnation + ahead, 66, "pi-1")
+        life = Replica(me.incarnation + ahead, 66 + number % nonces, "pi-1")
         told(device, life, voucher=PEER, keeps=False, hello=asked)
         again = hello_of(device)
         for voucher in honest:
@@ -44,9 +44,10 @@ def notices(device):
     return device.store.restored().facts.notices or []
 
 
-def test_one_peers_word_that_a_sink_denies_counts_nothing_and_names_who_said_it(sure):
+@pytest.mark.parametrize("nonces", [1, 3])
+def test_one_peers_word_that_a_sink_denies_counts_nothing_and_names_who_said_it(sure, nonces):
     sure.read([20.0, 21.0], [NOW_US, NOW_US + SECOND_US])
-    lied_to(sure, MOST_SUCCESSIONS - 1, KEEPER, OTHER)
+    lied_to(sure, MOST_SUCCESSIONS - 1, KEEPER, OTHER, nonces=nonces)
     assert TWICE not in sure.counted
     assert "clone_alarms" not in sure.counted
     assert sure.core.report()["alarms"] == []
