@@ -215,7 +215,7 @@ class GatewayCore:
             ),
             lacking_stretches(
                 *(self._lost, before.lost, self._owed, self.coverage.expected),
-                *(self._liveness, self._earlier),
+                *(self._liveness, self._earlier, (before.begun, self._begun)),
             ),
         )
         changes.rows += self.windows.revisions(changes.entries, before_us, finality)

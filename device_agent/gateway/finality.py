@@ -8,6 +8,7 @@ from crdts.membership import NEVER
 from device_agent.gateway.kept import FleetState
 from lasp_edge.language.declarations import Window
 from lasp_edge.language.fleet_regimes import StartSpan
+from lasp_edge.ordered.absences import NO_TIMES
 from lasp_edge.protocol.acceptance import Begun
 from lasp_edge.protocol.frontier import AwaitedDevices, Coverage, Liveness, reach_us
 from lasp_edge.protocol.lost_stores import (
@@ -62,8 +63,12 @@ def lacking_stretches(
     expected: Collection[str],
     known: Liveness,
     earlier: Mapping[str, EarlierLives],
+    begun: tuple[Mapping[str, Begun], Mapping[str, Begun]],
 ) -> LackingStretches:
     """Return the stretches of which devices may lack readings, or still owe them.
+
+    Rows are looked at again in the times that such a stretch takes only now, and in those in which
+    a device has made since which readings of a window it lacked.
 
     Args:
         lost: see `lost_after`.
@@ -72,6 +77,7 @@ def lacking_stretches(
         expected: the devices that count.
         known: what is known of devices.
         earlier: see `earlier_after`.
+        begun: which windows lack readings of devices, before the present turn and after it.
     """
     promises, former_us = known.promises.entries, known.former_us
     found = LackingStretches.of(lost, before, earlier, expected)
@@ -79,7 +85,28 @@ def lacking_stretches(
     for device, until_us in owed.items():
         since_us = max(reach_us(promises.get(device)), former_us.get(device, BOTTOM_US))
         owing += [(device, (since_us, until_us))] if since_us < until_us else []
-    return found._replace(lacking=[*found.lacking, *owing]) if owing else found
+    if owing:
+        found = found._replace(lacking=[*found.lacking, *owing])
+    made = _made_since(*begun)
+    return found._replace(grown=_spanning(found.grown, made)) if made else found
+
+
+def _made_since(before: Mapping[str, Begun], after: Mapping[str, Begun]) -> range:
+    """Return the times in which devices lack no readings of a window any more, as they did before.
+
+    >>> _made_since({"attic": ((7, 50),), "cellar": ((7, 90),)}, {"cellar": ((7, 90),)}).stop
+    50
+    """
+    if before is after:
+        return NO_TIMES
+    came = [{*each}.difference(after.get(at, ())) for at, each in before.items()]
+    made_us = [until_us for each in came for _, until_us in each]
+    return range(BOTTOM_US, max(made_us)) if made_us else NO_TIMES
+
+
+def _spanning(some: range, more: range) -> range:
+    """Return the least range that holds two; the second one is not empty."""
+    return range(min(some.start, more.start), max(some.stop, more.stop)) if some else more
 
 
 class TurnFinality:

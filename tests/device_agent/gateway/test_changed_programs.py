@@ -6,6 +6,7 @@ from crdts import BoundedLWWSet
 from device_agent.gateway.core import WaitingTerms
 from lasp_edge import Program, folds
 from lasp_edge.protocol.frames import EVERY_WINDOW
+from lasp_edge.protocol.limits import LATEST_PANE_US
 from tests.cloud_tier.support_devices import BEGIN_US, SECOND_US, Device, rooms, tick
 from tests.device_agent.gateway.support_gateway import GatewayUnderTest, accepted_of
 from tests.device_agent.gateway.test_core import MINUTE_US, START_US, read
@@ -129,6 +130,21 @@ def test_a_device_that_lacks_readings_is_named_in_the_rows_of_windows_that_begin
     gateway.keeper.commit(gateway.core.join(whole, None).changes)
     rows = gateway.step(read(device, 22.0, 32)).changes.rows
     assert {row.excluded for row in rows} == {()}
+
+
+def test_final_rows_name_a_device_no_more_once_it_has_made_the_panes_that_it_lacked():
+    plan = sums_of(60, 20)
+    window, device = plan.windows["by_room"], Device(plan, "pi-0")
+    gateway = under(plan)
+    rows = [*read(device, 20.0, 30), device.promise(START_US + 2 * MINUTE_US, BEGIN_US)]
+    for begun in (((window.stream, LATEST_PANE_US),), ()):
+        accepted, listening = accepted_of(plan, [*rows, tick(1, BEGIN_US)])
+        accepted.begun["pi-0"] = begun
+        gateway.keeper.commit(gateway.core.join(accepted, listening).changes)
+        found = [rows[-1] for rows in gateway.keeper.revisions.values()]
+        assert {row.excluded for row in found} == {("pi-0",) if begun else ()}
+        rows = [device.promise(START_US + 2 * MINUTE_US, BEGIN_US)]
+    assert {row.status for row in found} == {"revised"}
 
 
 def test_a_lost_store_lacks_what_it_had_not_promised_to_this_gateway_or_ever_to_another():
