@@ -18,7 +18,6 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from inspect import unwrap
 from typing import Any, overload
 
 from crdts.control_log import PARAMETER_BYTES, VALUE_BYTES, ControlLog
@@ -164,7 +163,7 @@ def check_used(draft: Draft) -> None:
 
 def _asks_for(function: Callable[..., Any], parameter: str) -> bool:
     """Return whether a function has a parameter's name in its text, as in at["limit"]."""
-    code = getattr(unwrap(function), "__code__", None)
+    code = getattr(getattr(function, "__wrapped__", function), "__code__", None)
     return code is not None and parameter in (*code.co_consts, *code.co_names)
 
 
