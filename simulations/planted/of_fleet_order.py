@@ -214,9 +214,9 @@ def timers_ring_before_all_have_reported() -> Iterator[None]:
     right = FleetStreams.advance
 
     def advance(
-        self: FleetStreams, frontier_us: int | None, changes: FleetChanges, **how: Any
+        self: FleetStreams, frontier_us: int | None, changes: FleetChanges, terms: FleetTerms
     ) -> None:
-        right(self, frontier_us, changes, **{**how, "is_over": True})
+        right(self, frontier_us, changes, terms._replace(is_over=True))
 
     with replaced(FleetStreams, "advance", advance):
         yield
