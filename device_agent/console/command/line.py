@@ -10,7 +10,6 @@ the names of devices that are away, are cut after the first few.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from lasp_edge.language.halves import parted_scans
 from lasp_edge.language.plan import Plan
 from lasp_edge.link.trouble import CONNECTING
 from lasp_edge.tool.screen import ago
@@ -32,7 +31,7 @@ def write_until_done(report: Mapping[str, Any], plan: Plan) -> None:
 
 def waits_for(report: Mapping[str, Any], plan: Plan) -> list[str]:
     """Return why an agent that ends when all is landed has not ended, and until when."""
-    if scans := parted_scans(plan):
+    if scans := [name for name, each in plan.streams.items() if each.local]:
         why = f"gateways may ask for readings that stay here (local= of {', '.join(scans)})"
         return [f"--exit-when-done does not end it: {why}; Ctrl-C does"]
     found = _waiting(report, plan)
