@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 
+from device_agent.agent.panes.sinks import FORGOTTEN
 from lasp_edge.folds.columns import Partial
 from lasp_edge.language.declarations import Window
 from lasp_edge.units import SECOND_US
@@ -77,9 +78,9 @@ def landed_partials(
 
 
 def came_later(device: VirtualDevice, sink: AnySink) -> bool:
-    """Return whether a device heard another sink before this one.
+    """Return whether a device heard another sink before this one, or had forgotten this one.
 
     What is older than the retention may have left the device by then, for that one had it.
     """
     first, *_ = device.core.panes.sinks
-    return first.name != sink.sink
+    return first.name != sink.sink or bool(device.counted(FORGOTTEN.format(sink.sink)))

@@ -41,6 +41,8 @@ from device_agent.agent.stored_rows import EntryKey, StoreWide
 from lasp_edge.protocol.acks import AckFrame
 from lasp_edge.protocol.sinks import DEFAULT_SINK, LEFT_US, MAX_SINKS
 
+FORGOTTEN = "sink: {!r} was silent for long and is forgotten"
+"""The note of a sink that was forgotten, with its name."""
 LONGEST_TICK_US = 60_000_000
 """Microseconds of silence that one tick counts, at most: the clock may have been set meanwhile."""
 SILENCE_KEPT_US = 3_600_000_000
@@ -245,7 +247,7 @@ class Sinks:
         self._changed().forget_sinks(sink.bit)
         self.unstored.forget_sinks(sink.bit)
         self._changed().facts = self._facts()
-        self._counters.note(f"sink: {sink.name!r} was silent for long and is forgotten")
+        self._counters.note(FORGOTTEN.format(sink.name))
 
     def _changed(self) -> Changes:
         """Return what is to be committed, to add to it; mostly there is nothing."""
