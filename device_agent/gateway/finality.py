@@ -8,7 +8,6 @@ from crdts.membership import NEVER
 from device_agent.gateway.kept import FleetState
 from lasp_edge.language.declarations import Window
 from lasp_edge.language.fleet_regimes import StartSpan
-from lasp_edge.ordered.absences import NO_TIMES
 from lasp_edge.protocol.acceptance import Begun
 from lasp_edge.protocol.frontier import AwaitedDevices, Coverage, Liveness, reach_us
 from lasp_edge.protocol.lost_stores import (
@@ -98,10 +97,10 @@ def _made_since(before: Mapping[str, Begun], after: Mapping[str, Begun]) -> rang
     50
     """
     if before is after:
-        return NO_TIMES
+        return range(0)
     came = [{*each}.difference(after.get(at, ())) for at, each in before.items()]
     made_us = [until_us for each in came for _, until_us in each]
-    return range(BOTTOM_US, max(made_us)) if made_us else NO_TIMES
+    return range(BOTTOM_US, max(made_us)) if made_us else range(0)
 
 
 def _spanning(some: range, more: range) -> range:

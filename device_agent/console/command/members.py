@@ -1,4 +1,4 @@
-r"""Print the devices of a fleet: who is connected, who was retired, and for whom gateways wait.
+r"""Print the devices of a fleet: who is connected, retired, or waited for by a gateway.
 
 lasp-edge members greenhouse:program --broker mqtt://192.168.1.10
 """
