@@ -73,7 +73,6 @@ def _open(site: Site) -> None:
     if broker.lacks:
         text = f"No mosquitto was found, so {broker.kind} stands in: {broker.lacks}."
         site.say(*wrap(text, WIDTH, initial_indent="  ", subsequent_indent="  "))
-    site.merger.start()
     for device in site.devices.values():
         device.start()
     site.until(
@@ -81,6 +80,8 @@ def _open(site: Site) -> None:
         "all agents running",
         site.progress,
     )
+    # What merges waits for no device that has read nothing yet of a source with own times.
+    site.merger.start()
 
 
 def _day(site: Site) -> None:
