@@ -30,7 +30,7 @@ from typing import Final, NamedTuple
 
 from crdts import Frontier, Membership
 from crdts.frontier import BOTTOM_US, Promise
-from lasp_edge.protocol.limits import LATEST_PANE_US
+from lasp_edge.protocol.limits import EARLIEST_PANE_US, LATEST_PANE_US
 
 CLOCKS_DIFFER_US: Final = 300_000_000
 """By how much, in microseconds, a clock may be ahead of all others and still count: five minutes,
@@ -293,7 +293,7 @@ def advance(
     after_us = _time(before)
     if not waiting and liveness.listening is not None:
         after_us = max(after_us, allowed_us)
-    frontier = None if after_us == BOTTOM_US else after_us
+    frontier = None if after_us <= EARLIEST_PANE_US else after_us  # whoever begins promises no more
     return Coverage(frontier, standing.expected, standing.excluded)
 
 

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 
 from crdts.frontier import BOTTOM_US, Promise
 from lasp_edge.protocol.frontier import CLOCKS_DIFFER_US
+from lasp_edge.protocol.limits import EARLIEST_PANE_US
 from lasp_edge.protocol.status import TENTATIVE
 from simulations.world.faults import STEP_US
 from simulations.world.landed import LandedState
@@ -113,7 +114,7 @@ def _held_back(sink: AnySink, frontier_us: int | None) -> Iterator[str]:
         if not promise.done and listening.now_us <= heard_us + dead_us:
             lows_us.append(promise.low_us)
     allowed_us = min(lows_us, default=max(done_us, default=BOTTOM_US))
-    if allowed_us > (BOTTOM_US if frontier_us is None else frontier_us):
+    if allowed_us > (EARLIEST_PANE_US if frontier_us is None else frontier_us):
         yield f"the frontier of {lander.lake} is {frontier_us}, and promises allow {allowed_us}"
 
 

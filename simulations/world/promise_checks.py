@@ -21,6 +21,7 @@ from device_agent.agent.stored_rows import BEFORE_ALL, PaneId, PaneRow
 from lasp_edge.ordered.cells import unpacked
 from lasp_edge.protocol.fencing import SourceHigh, source_id
 from lasp_edge.protocol.frames import BeatFrame
+from lasp_edge.protocol.limits import EARLIEST_PANE_US
 from lasp_edge.units import SECOND_US
 from simulations.world.device import OUTCOMES, RecordedLine, VirtualDevice
 from simulations.world.keeper import PaneKey
@@ -135,7 +136,9 @@ def _check_sources(world: World, device: VirtualDevice, low_us: int) -> None:
     furthest_us, late_us = device.furthest_us, device.core.agent.settings.lateness_us
     if furthest_us is not None and world.scenario.silent_s:
         furthest_us += max(0, _silent_us(world, device.came_us))  # it follows the clock
-    if device.records and (furthest_us is None or low_us > furthest_us - late_us):
+    # Before the first line it promises at most that nothing is older than all readings.
+    until_us = EARLIEST_PANE_US if furthest_us is None else furthest_us - late_us
+    if device.records and low_us > until_us:
         world.trouble.append(f"{device.name} promises {low_us}, and a source came to {furthest_us}")
     if device.held_us and low_us > device.held_us[0]:
         world.trouble.append(f"{device.name} promises {low_us}, and holds what came before")

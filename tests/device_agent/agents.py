@@ -255,8 +255,9 @@ class Device:
         return self.low_of()
 
     def low_of(self, sink: str = DEFAULT_SINK) -> int | None:
-        """What the newest beat promises to a sink."""
-        return next(low.low_us for low in self.frames(BeatFrame)[-1].lows if low.sink == sink)
+        """What the newest beat promises to a sink; None where it has no row for it."""
+        lows = self.frames(BeatFrame)[-1].lows
+        return next((low.low_us for low in lows if low.sink == sink), None)
 
     @property
     def counted(self) -> dict[str, int]:

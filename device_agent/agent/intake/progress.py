@@ -6,6 +6,8 @@ from device_agent.agent.changes import Facts
 from device_agent.agent.intake.batch import Batch
 from device_agent.agent.notices import Notices
 from device_agent.agent.stored_rows import SourceRow, source_row
+from lasp_edge.timers import has_passed
+from lasp_edge.units import SECOND_US
 
 NO_TIME = -(2**62)
 """Before every time."""
@@ -18,6 +20,9 @@ differ by microseconds, and a clock that is set back by less changes nothing."""
 EMPTY_US = 30_000_000
 """Microseconds after the start of an agent after which a source is named that never gave anything:
 a first reading is awaited by whoever has just begun with it."""
+BEGINNING_US = 10 * SECOND_US
+"""Microseconds for which whoever waits for a device that begins waits for the first reading of its
+sources: a file is read some seconds after the first beat, a sensor may be a minute late."""
 _UNREAD = SourceRow()
 _TRY = "lasp-edge doctor listens to it, and lasp-edge try prints what comes"
 
@@ -125,6 +130,7 @@ class SourceProgress:
         self._live: set[str] = set()
         self._empty: set[str] = set()
         self._began_us: int | None = None
+        self._beat_us: int | None = None  # the first beat without a reading
         self._changed: dict[str, SourceRow] = {}
         self._counted_us: int | None = None  # at the last question
         self.stopped = False
@@ -197,6 +203,17 @@ class SourceProgress:
     def finished(self) -> bool:
         """Whether nothing more will be read: every source is finished, or they were stopped."""
         return self.stopped or self.all_done
+
+    def is_beginning(self, now_us: int) -> bool:
+        """Return whether a source that never gave anything has only now begun to be read.
+
+        It has, for `BEGINNING_US` from the first question on, by a clock that is never set.
+        """
+        if self.finished or self._empty.isdisjoint(self._live):
+            return False
+        if self._beat_us is None:
+            self._beat_us = now_us
+        return not has_passed(self._beat_us, BEGINNING_US, now_us)
 
     def low_us(
         self,

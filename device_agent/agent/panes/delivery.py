@@ -24,6 +24,7 @@ from lasp_edge.protocol.acks import AckFrame, Seqs
 from lasp_edge.protocol.commands import CommandFrame
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.fencing import SourceHigh
+from lasp_edge.protocol.limits import EARLIEST_PANE_US
 from lasp_edge.protocol.publication import Publication
 from lasp_edge.protocol.sinks import SinkLow, store_tag
 from lasp_edge.units import SECOND_US
@@ -39,6 +40,9 @@ class ReadSources(Protocol):
     @property
     def silent_source(self) -> str:
         """The source that is silent, and that held the last promise; "" for none."""
+
+    def is_beginning(self, now_us: int) -> bool:
+        """Return whether a source that never gave anything has only now begun to be read."""
 
 
 class PaneDelivery(Part):
@@ -219,10 +223,13 @@ class PaneDelivery(Part):
 
         A low watermark is at most the time of the oldest reading that may not have landed there
         (`device_agent.agent.panes.unlanded`), so it goes back where a late reading came or another
-        store must be filled.
+        store must be filled. Sources that begin may give any time: a device that promises nothing
+        would not be waited for, so until they were read it promises the time before all readings.
         """
         lows: list[SinkLow] = []
         source_us, clock_us = self._low_us(now_us), self._agent.clock.time_us(now_us)
+        if source_us is None and self._sources.is_beginning(now_us):
+            source_us = EARLIEST_PANE_US
         for sink in self.sinks:
             oldest_us, low_us = self.cache.oldest_dirty_us(sink.bit, clock_us), source_us
             if source_us is not None and oldest_us is not None:

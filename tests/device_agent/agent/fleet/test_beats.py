@@ -2,7 +2,7 @@
 
 import pytest
 
-from crdts import Replica
+from crdts import Frontier, Replica
 from device_agent.agent.fleet.beats import _pass
 from device_agent.agent.settings import Settings
 from lasp_edge.protocol.frames import (
@@ -12,15 +12,17 @@ from lasp_edge.protocol.frames import (
     PaneFrame,
     PresenceFrame,
 )
+from lasp_edge.protocol.frontier import Listening, Liveness, Tick, advance
 from lasp_edge.protocol.kinds import decode
-from lasp_edge.protocol.sinks import SinkLow, store_tag
+from lasp_edge.protocol.sinks import DEFAULT_SINK, SinkLow, store_tag
 from lasp_edge.scans import changes
 from lasp_edge.units import SECOND_US
-from tests.device_agent.agents import Device
+from tests.device_agent.agents import LAKE, Device
 from tests.lasp_edge.language.test_parting import plan_of
 
 OTHER = Replica(1, 99, "pi-2")
 OPERATOR = Replica(1, 5, "operator")
+MINUTE_US = 60 * SECOND_US
 
 
 @pytest.fixture
@@ -132,3 +134,38 @@ def test_what_a_beat_promises_is_noted_before_it_leaves(device):
     beat = next(found for p in leaving if isinstance(found := decode(p.payload), BeatFrame))
     (low,) = beat.lows
     assert core.intake.progress.promised_us == low.low_us is not None
+
+
+def standing(device, beats):
+    """Return how a lake with a roster of two stands after these beats, and a promise of pi-2."""
+    promises = Frontier().promise(OTHER, 1, low_us=device.now_us, heard_us=device.now_us)
+    for beat in beats:
+        low = beat.low_of(DEFAULT_SINK, LAKE)
+        if low is not None:
+            at = beat.sender, beat.number, low.low_us
+            promises |= promises.promise(*at, heard_us=device.now_us)
+    clock = Listening(device.now_us, device.now_us - MINUTE_US)
+    liveness = Liveness(promises, {"lake": Tick(1, clock)})
+    return advance(None, liveness, {"pi-1", "pi-2"}, 10 * MINUTE_US)
+
+
+def test_whoever_waits_for_a_device_that_begins_waits_for_its_first_reading(tmp_path):
+    """Its first beat leaves before its sources were read: nothing is final without them."""
+    device = Device(tmp_path, settings=Settings.paced())
+    (first,) = device.frames(BeatFrame, device.tick())
+    assert standing(device, [first]).frontier is None
+    at_us = device.now_us
+    device.read([20.0], [at_us])
+    for _ in range(30):
+        device.land()
+    coverage = standing(device, device.frames(BeatFrame))
+    assert coverage.excluded == ()
+    assert coverage.frontier == at_us - device.settings.lateness_us
+
+
+def test_nobody_waits_for_long_for_a_source_that_gives_nothing(tmp_path):
+    device = Device(tmp_path, settings=Settings.paced())
+    sent = [p for _ in range(40) for p in device.tick()]
+    coverage = standing(device, device.frames(BeatFrame, sent))
+    assert coverage.excluded == ("pi-1",)
+    assert coverage.frontier is not None

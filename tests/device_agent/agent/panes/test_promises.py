@@ -7,6 +7,7 @@ import pytest
 from device_agent.agent.settings import Settings
 from lasp_edge.protocol.acks import NotTaken
 from lasp_edge.protocol.frames import BeatFrame, PaneFrame
+from lasp_edge.protocol.limits import EARLIEST_PANE_US
 from lasp_edge.units import SECOND_US
 from tests.device_agent.agents import HOUR_US, MINUTE_US, NOW_US, Device, ack_of, greenhouse
 
@@ -61,7 +62,10 @@ def test_the_low_watermark_is_that_of_the_latest_source(device):
     device.read([20.0], [NOW_US])
     device.land(20)
     device.land(2)
-    assert device.low_us is None  # nothing is known of the other source
+    assert device.low_us == EARLIEST_PANE_US  # the other source has only now begun
+    device.land(20)
+    device.land(2)
+    assert device.low_us is None  # nothing is known of it
     device.take([20.0], [NOW_US - MINUTE_US], [{}], source="other")
     device.land(20)
     device.land(2)
