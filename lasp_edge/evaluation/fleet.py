@@ -324,8 +324,8 @@ class FleetEvaluator:
         for name, book in self.books.items():
             unfit, of_name = book.unfit, absences
             if absences is not None and name in self._scans:
-                gathered = self._parted.gathered
-                of_name = absences.at_answers(gathered[scan] for scan in self._scans[name])
+                gathered = [self._parted.gathered[scan] for scan in self._scans[name]]
+                of_name = absences.at_answers(gathered, frontier_us)
             terms = self._terms(name, before_us, frontier_us)
             final = book.take(book.fitting(deltas.get(name, {})), *terms, of_name)
             if name in self._watched:

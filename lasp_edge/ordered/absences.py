@@ -56,6 +56,7 @@ class RowAbsences:
         again: the times of the final rows that may have to name others since this turn.
         is_more: whether a row that names nobody may have to name somebody since then.
         lost_us: device -> of which stretch of time readings of it may be missing.
+        reached_us: rows before it may have been final, though an answer is open again.
     """
 
     def __init__(
@@ -80,11 +81,19 @@ class RowAbsences:
         self.lost_us = dict(self._lacking)
         self.gathered: tuple[Gathering, ...] = ()
         self.answered_us = frozenset[int]()
+        self.reached_us: int | None = None
 
-    def at_answers(self, gathered: Iterable[Gathering]) -> "RowAbsences":
-        """Return the same for rows that are made of some scans with local events."""
+    def at_answers(
+        self, gathered: Iterable[Gathering], frontier_us: int | None = None
+    ) -> "RowAbsences":
+        """Return the same for rows that are made of some scans with local events.
+
+        Args:
+            gathered: the events in order of the scans.
+            frontier_us: see `reached_us`.
+        """
         found = copy(self)
-        found.gathered = tuple(gathered)
+        found.gathered, found.reached_us = tuple(gathered), frontier_us
         found.answered_us = frozenset().union(*(each.completed_us for each in found.gathered))
         return found
 
@@ -130,7 +139,8 @@ class RowAbsences:
             return True
         if any(each.lacks_any for each in self.gathered):
             return True
-        return frontier_us is not None and self._first_us < frontier_us
+        ends_us = [each for each in (frontier_us, self.reached_us) if each is not None]
+        return bool(ends_us) and self._first_us < max(ends_us)
 
     def names(self, place: Place, status: str) -> tuple[str, ...]:
         """Return who is missing in a row of a status, sorted."""

@@ -79,6 +79,15 @@ def test_a_row_that_becomes_final_names_who_is_missing():
     assert named(rows) == {10: ((), "final", 1), 25: (("attic",), "final", 1)}
 
 
+def test_a_final_row_that_is_revised_while_an_answer_before_it_is_open_names_who_is_missing():
+    rows, change = ResultRows(), {place(25): (event(25, 25), event(26, 25))}
+    rows.push(inserted(25), 40)
+    rows.take_changed()
+    rows.push(change, 10)
+    rows.name(absences(("attic", 20)).at_answers((), 40), 10)
+    assert named(rows) == {25: (("attic",), "revised", 1)}
+
+
 def test_a_device_that_catches_up_revises_the_rows_that_name_it_once():
     rows = ResultRows()
     rows.push(inserted(10, 25, 35), 40)
