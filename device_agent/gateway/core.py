@@ -250,7 +250,7 @@ class GatewayCore:
             frontier_us,
             self._liveness.promises,
             known.membership.copy() if commands.membership.entries else members,
-            self._witnessed(accepted),
+            self._witnessed(),
             self.waiting.steps,
             self._regimes.log.copy() if commands.control.entries else log,
             self.windows.held.spans,
@@ -261,12 +261,11 @@ class GatewayCore:
             self._earlier,
         )
 
-    def _witnessed(self, accepted: Accepted) -> Mapping[str, str]:
-        """Return the line of the witness on each device, after those of a turn."""
+    def _witnessed(self) -> Mapping[str, str]:
+        """Return the line of the witness on each device, after those of which it knows more."""
         known, witness = self._state.witnessed, self._acceptance.witness
-        heard = {*accepted.heard, *accepted.answers, *accepted.known}
-        heard.update(about for _, about in accepted.hellos)
-        lines = {device: witness.line(device) for device in sorted(heard)}
+        lines = {device: witness.line(device) for device in sorted(witness.changed)}
+        witness.changed.clear()
         changed = {d: line for d, line in lines.items() if line and known.get(d) != line}
         return {**known, **changed} if changed else known
 

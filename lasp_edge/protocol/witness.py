@@ -75,12 +75,16 @@ class Witness:
         most: the number of devices that are known, at most.
         incarnations: the greatest known of each device, where no more is known.
         keeps: it is kept over restarts.
+
+    Attributes:
+        changed: the devices of which it knows more; whoever keeps their lines clears it.
     """
 
     def __init__(
         self, most: int, incarnations: Mapping[str, int] | None = None, *, keeps: bool = False
     ) -> None:
         self._most, self._keeps = most, keeps
+        self.changed: set[str] = set()
         self._known: dict[str, Testimony] = {}
         self._held_us: dict[tuple[str, int], int] = {}  # (device, nonce), who spoke last at the end
         self._texts: dict[str, tuple[tuple[Any, ...], str]] = {}
@@ -131,12 +135,15 @@ class Witness:
             if len(self._known) >= self._most:
                 return
             found = Testimony(replica)
+            self.changed.add(device)
         if self._held_us:  # a life that counts speaks, or somebody vouches for one
             self._held_us = {key: us for key, us in self._held_us.items() if key[0] != device}
         known = found.reports
         for report in reports:
             if report not in known:
                 known = _joined(known, report)
+        if known is not found.reports or replica > found.replica:
+            self.changed.add(device)
         heard_us = max(heard_us, found.heard_us)
         self._known[device] = Testimony(max(replica, found.replica), known, heard_us)
 

@@ -153,13 +153,14 @@ class LandedState:
             state: what that would go by; None: what was ever kept.
         """
         state, core, witness = state or self._keeper.state, self.core, self._acceptance.witness
+        devices = {*state.witnessed, *witness.heard_since(0)}
         goes_by = {
             "membership": self.membership,
             "control": self.commands.control,
             "frontier_us": core.coverage.frontier,
             "steps": core.waiting.steps,
             "held": core.windows.held.spans,
-            "witnessed": {device: witness.line(device) for device in state.witnessed},
+            "witnessed": {device: witness.line(device) for device in devices},
         }
         for name, known in goes_by.items():
             kept = getattr(state, name)

@@ -2,15 +2,19 @@
 
 import pytest
 
+from crdts import Replica
 from device_agent.gateway import core as core_module
 from device_agent.gateway import panes as panes_module
 from device_agent.gateway.core import WaitingTerms
 from lasp_edge import Program, folds
 from lasp_edge.folds.columns import Column, Op
 from lasp_edge.folds.fold import Fold
-from lasp_edge.protocol.acceptance import Accepted, PaneRows
+from lasp_edge.protocol.acceptance import Accepted, PaneRows, Record
 from lasp_edge.protocol.acks import Answer
 from lasp_edge.protocol.blocks import PaneEntries
+from lasp_edge.protocol.fencing import SourceHigh
+from lasp_edge.protocol.frames import BeatFrame
+from lasp_edge.protocol.topics import topic_of
 from simulations.oracle import Reading
 from tests.cloud_tier.lakes import batches
 from tests.cloud_tier.support_devices import (
@@ -30,6 +34,7 @@ START_US = BEGIN_US + 20 * SECOND_US  # a multiple of every slide
 MINUTE_US = 60 * SECOND_US
 DAY_US = 86_400 * SECOND_US
 ALL = WaitingTerms(None, 600 * SECOND_US)
+HIGH = SourceHigh(1, START_US, 10)
 
 
 @pytest.fixture
@@ -207,6 +212,18 @@ class Moody(Fold):
 
     def lower(self, partial, resolution):
         return {"n": partial[0]}
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["kept by the broker", "sent"])
+def test_whatever_a_gateway_has_heard_of_a_device_it_knows_after_a_restart(gateway, kept):
+    """It vouches for how far a source had come, so it must not forget that."""
+    beat = BeatFrame(Replica(1, 7, "pi-0"), 1, (), done=False, reports=(), highs=(HIGH,))
+    topic = topic_of(beat, gateway.acceptance.topics)
+    record = Record(BEGIN_US, topic, retained=kept, payload=beat.encode())
+    turn = gateway.core.take([record], None)
+    gateway.keeper.commit(turn.changes)
+    gateway.restart()
+    assert gateway.acceptance.witness.of("pi-0").highs == (HIGH,)
 
 
 def test_a_fold_that_raises_ends_nothing_and_is_counted():
