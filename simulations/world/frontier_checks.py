@@ -1,8 +1,9 @@
 """What must hold of how far each sink's windows are final, after each step.
 
 - the frontier never goes back, and passes no promise of a device that was heard lately, by the true
-  time; nobody else holds it: not who is silent for long, who is done or retired, or who promises
-  nothing; where a sink had no connection for long, nobody was silent
+  time, as that was when the frontier moved: by the next look it may be for less; nobody else holds
+  it: not who is silent for long, who is done or retired, or who promises nothing; where a sink had
+  no connection for long, nobody was silent
 - a sink has listened for no longer than it had a connection, but for short outages
 - who has ended has ended for the sinks that its beats name
 - where all that are waited for have ended, no row is tentative
@@ -56,7 +57,7 @@ class FrontierWatch:
             return
         lately = sink.second - sink.terms.dead_after_us // STEP_US + SPARE_STEPS
         for device in _expected(sink):
-            promise = lander.promises.entries.get(device)
+            promise = lander.kept.moved_by.entries.get(device)
             if promise is None or promise.done or promise.low_us is None:
                 continue
             heard = max(sink.beats[device].get(promise.version, 0), sink.listens_from)

@@ -3,7 +3,7 @@
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator
 
-from crdts import Membership
+from crdts import Frontier, Membership
 from crdts.frontier import BOTTOM_US
 from device_agent.gateway.kept import FleetChanges, FleetState, KeptEntry, WriterOfPanes
 from lasp_edge.evaluation.stored import HistoryId, HistoryRow, RowsPartId
@@ -29,6 +29,7 @@ class SimulatedKeeper:
         dropped: window and revision -> device -> up to which time it had promised by then, where
             the row before named it, and this one does not.
         reached_us: device -> how far it has ever promised.
+        moved_by: the promises by which the frontier moved last: later ones may be for less.
         state: all else.
         taken: how many entries were committed.
         commits: how often anything was.
@@ -41,6 +42,7 @@ class SimulatedKeeper:
         self.revisions: dict[WindowStart, list[FleetRow]] = {}
         self.dropped: dict[tuple[WindowStart, int], dict[str, int]] = {}
         self.reached_us: dict[str, int] = {}
+        self.moved_by = Frontier()
         self._lives_us: dict[str, dict[tuple[int, int], int]] = {}
         self.taken = self.commits = 0
         self.again: list[str] = []
@@ -57,6 +59,7 @@ class SimulatedKeeper:
         after.came_us = dict(self.came_us)
         after.commits = self.commits
         after.dropped, after.reached_us = dict(self.dropped), dict(self.reached_us)
+        after.moved_by = self.moved_by
         after._lives_us = {device: dict(lives) for device, lives in self._lives_us.items()}
         after._history, after._results = dict(self._history), dict(self._results)
         after.revisions = {at: list(rows) for at, rows in self.revisions.items()}
@@ -154,6 +157,8 @@ class SimulatedKeeper:
 
     def _note_promises(self, state: FleetState) -> None:
         """Note how far each device has ever promised: later, it may promise less."""
+        if state.frontier_us != self.state.frontier_us:
+            self.moved_by = state.promises
         for device, promise in state.promises.entries.items():
             before_us = self.reached_us.get(device, BOTTOM_US)
             self.reached_us[device] = max(before_us, reach_us(promise))
