@@ -148,11 +148,14 @@ def run(
     )
     counts: Counter[str] = Counter()
     try:
-        for device in fleet.devices.values() if about.stalls else ():
-            assert device.core.missing is not None, "its program has parameters"
-            _stall(device.core.missing, random)
+        every = [each.core.missing for each in fleet.devices.values() if about.stalls]
+        building = [each for each in every if each is not None]
+        for windows in building:
+            _stall(windows, random)
         lost = set(Random(-seed - 1).sample(range(steps // 4, steps), disks_lost))
         _disturb(fleet, about, random, steps, lost)
+        for windows in building:
+            del windows._build  # noqa: SLF001 - it has time again
         counts["final while running"] = len(fleet.rows(FINAL))
         fleet.settle()
         trouble = tuple(_wrong(fleet, about, counts))
