@@ -18,11 +18,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from crdts import Membership, Replica
 from crdts.frontier import BOTTOM_US, Promise
 from device_agent.gateway.finality import (
+    EVERY_END,
     TurnFinality,
     lacking_stretches,
     owed_after,
     passed_of,
     served_by,
+    was_left_out,
 )
 from device_agent.gateway.kept import FleetChanges, FleetKeeper, FleetState
 from device_agent.gateway.panes import FleetPanes
@@ -148,7 +150,7 @@ class GatewayCore:
         self.waiting = WindowWaiting.of([*waits.values(), *of_order]).joined(
             [*state.steps, *steps], None
         )
-        self._served, self._ticks, self._begun = served_by(every), 0, state.begun
+        self._served, self._ticks, self._begun = served_by(plan), 0, state.begun
         self._lost, self._owed, self._earlier = (
             *(state.lost, state.owed),
             earlier_of(state.promises.entries, state.earlier),
@@ -184,8 +186,8 @@ class GatewayCore:
 
     def join(self, accepted: Accepted, listening: Listening | None) -> GatewayTurn:
         """Join accepted entries and promises, and return the turn; see `take`."""
-        before, before_us = self._state, self.coverage.frontier
-        changes = FleetChanges()
+        before, before_us, changes = self._state, self.coverage.frontier, FleetChanges()
+        is_back = was_left_out(before, self._served)
         if accepted.commands.control.entries:
             # A promise is under one log, so all are void.
             self.windows.log_changed(self._regimes.take_touched(), before_us)
@@ -207,14 +209,14 @@ class GatewayCore:
             self._promised(),
             self._begun,
             self.promises,
-            caught_up(
-                before_liveness,
-                self._liveness,
-                self._terms.roster,
+            EVERY_END
+            if is_back
+            else caught_up(
+                *(before_liveness, self._liveness, self._terms.roster),
                 before_us if self.streams is None else self.streams.passed_us(before_us),
             ),
             lacking_stretches(
-                *(self._lost, before.lost, self._owed, self.coverage.expected),
+                *(self._lost, {} if is_back else before.lost, self._owed, self.coverage.expected),
                 *(self._liveness, self._earlier, (before.begun, self._begun)),
             ),
         )
@@ -306,8 +308,7 @@ class GatewayCore:
             ticks = {"": Tick(self._ticks, listening)}
         members = self._acceptance.membership
         host_us = None if listening is None else listening.now_us
-        of_merging = (before.former_us, host_us, furthest_us)
-        self._liveness = Liveness(promises, ticks, members, *of_merging)
+        self._liveness = Liveness(promises, ticks, members, before.former_us, host_us, furthest_us)
         known, found = before.promises.entries, promises.entries
         came, before_us = accepted.promises.entries, self.coverage.frontier
         self._earlier = earlier_after(self._earlier, before, came, before_us)

@@ -2,14 +2,17 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cached_property
+from typing import Final
 
 from crdts.frontier import BOTTOM_US, Promise
 from crdts.membership import NEVER
 from device_agent.gateway.kept import FleetState
 from lasp_edge.language.declarations import Window
 from lasp_edge.language.fleet_regimes import StartSpan
+from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.acceptance import Begun
 from lasp_edge.protocol.frontier import AwaitedDevices, Coverage, Liveness, reach_us
+from lasp_edge.protocol.limits import EARLIEST_PANE_US, LATEST_PANE_US
 from lasp_edge.protocol.lost_stores import (
     EarlierLives,
     LackingStretches,
@@ -22,6 +25,9 @@ from lasp_edge.protocol.status import TENTATIVE
 from lasp_edge.protocol.waiting import WindowWaiting
 from lasp_edge.protocol.window_rows import FleetRow, listed
 from lasp_edge.units import SECOND_US
+
+EVERY_END: Final = range(EARLIEST_PANE_US, LATEST_PANE_US)
+"""The ends of all windows: those at which is looked where a program before left some out."""
 
 
 def owed_after(
@@ -243,9 +249,18 @@ def _time(time_us: int | None) -> int:
     return BOTTOM_US if time_us is None else time_us
 
 
-def served_by(windows: Iterable[Window]) -> frozenset[int]:
-    """Return the definitions by which it is kept over which windows a frontier was moved."""
-    return frozenset(window.definition for window in windows)
+def served_by(plan: Plan) -> frozenset[int]:
+    """Return the definitions by which it is kept over which windows a frontier was moved.
+
+    And the streams of the results over the fleet.
+    """
+    results = [each.stream for each in plan.fleet_results.values()]
+    return frozenset([*results, *(each.definition for each in plan.windows.values())])
+
+
+def was_left_out(state: FleetState, served: frozenset[int]) -> bool:
+    """Return whether a program before left out some of what this one serves."""
+    return state.served is not None and not served <= state.served
 
 
 def passed_of(state: FleetState, windows: Iterable[Window], retain_us: int) -> PassedFrontier:

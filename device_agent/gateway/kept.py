@@ -59,7 +59,8 @@ class FleetState(NamedTuple):
         steps: of the promises by which it is known since when windows wait.
         control: the log of the parameters.
         held: starts of windows that wait until all devices have promised under the present log.
-        served: the definitions of the windows that are as the frontier says; None for all.
+        served: the definitions of the windows that are as the frontier says, and the streams of the
+            results over the fleet; None for all.
         begun: device -> the windows that lack readings of it, and from when on all are there.
         lost: device -> up to which time it had promised before it came with another store, and
             from when on that has all its readings.

@@ -82,15 +82,13 @@ class FleetWindows:
         self.unfinished = UnfinishedWindows(waits)
         self.failed: Counter[str] = Counter()
         for name in regimes.windows:
-            self._restore(name, passed)
+            self._restore(name, passed.of(name))
 
-    def _restore(self, name: str, passed: PassedFrontier) -> None:
+    def _restore(self, name: str, passed_us: int | None) -> None:
         """Find the windows of a name that are tentative, and those that have panes and no row.
 
-        Those whose row is of another definition are made again: a former program had it. So are
-        those that name somebody, where a former program left them out: all may be sent by now.
+        Those whose row is of another definition are made again: a former program had it.
         """
-        passed_us, was_left_out = passed.of(name), name in passed.by_window
         since_us, stream = EARLIEST_PANE_US, self._regimes.windows[name].stream
         if passed_us is not None:
             since_us = self.held.least_us(passed_us + 1 - self._longest_us(name))
@@ -100,9 +98,7 @@ class FleetWindows:
             is_short = not row.was_over and (passed_us is None or row.end_us > passed_us)
             if row.stream == stream and (row.status == TENTATIVE or is_short):
                 self.unfinished.put(row)
-            if row.stream == stream and (
-                not self._has_form(row) or (was_left_out and row.excluded)
-            ):
+            if row.stream == stream and not self._has_form(row):
                 self._reformed.append(row.at)
         for at, end_us in self._with_panes(StartSpan(name, since_us, LATEST_PANE_US)):
             if at in rows:

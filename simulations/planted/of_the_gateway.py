@@ -15,7 +15,6 @@ from lasp_edge.protocol import frontier
 from lasp_edge.protocol.acceptance import Acceptance, Accepted, PaneRows, Record
 from lasp_edge.protocol.frames import BeatFrame
 from lasp_edge.protocol.frontier import Liveness
-from lasp_edge.protocol.spans import PassedFrontier
 from lasp_edge.protocol.window_rows import FleetRow, WindowStart
 from simulations.planted.bug import planted, replaced
 
@@ -135,8 +134,8 @@ def windows_without_a_row_are_forgotten_at_a_restart() -> Iterator[None]:
     """A window waits for a device that is off, and the gateway restarts: it never has a row."""
     right = FleetWindows._restore  # noqa: SLF001
 
-    def restore(self: FleetWindows, name: str, passed: PassedFrontier) -> None:
-        right(self, name, passed)
+    def restore(self: FleetWindows, name: str, passed_us: int | None) -> None:
+        right(self, name, passed_us)
         self.unfinished.waiting.clear()
 
     with replaced(FleetWindows, "_restore", restore):

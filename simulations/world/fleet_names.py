@@ -5,7 +5,8 @@
 - whom a final row named, the next one names, too, unless that has promised past its time
 - where X is 0, a tentative row names nobody
 - in the end a final row names each device of which readings may be missing there, as a store of it
-  was lost, unless it was final before anybody knew of the device
+  was lost, unless it was final before anybody knew of the device; and none that has promised past
+  its time and lacks nothing there
 """
 
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from typing import NamedTuple
 from crdts.frontier import BOTTOM_US
 from lasp_edge.ordered.places import Place
 from lasp_edge.ordered.results import ResultRow
+from lasp_edge.protocol.frontier import reach_us
 from lasp_edge.protocol.status import TENTATIVE
 from lasp_edge.protocol.window_rows import MOST_NAMES
 from simulations.world.fleet_streamed import RESULT
@@ -62,6 +64,26 @@ class FleetNames:
                 if not behind <= {*row.excluded} and len(row.excluded) < MOST_NAMES:
                     lacking = sorted(behind.difference(row.excluded))
                     yield f"{sink.sink}: the row at {place} does not name {lacking}"
+
+
+def named_in_vain(sink: AnySink) -> Iterator[str]:
+    """Yield the final rows that name a device which has sent all up to their time."""
+    lander, streams = sink.lander, sink.lander.core.streams
+    if streams is None or streams.frontier_us is None:
+        return
+    counting = {*lander.coverage.expected}.difference(lander.membership.entries)
+    floor_us, nowhere = streams.floor_us(streams.frontier_us), (BOTTOM_US, BOTTOM_US)
+    lacked: dict[int, frozenset[str]] = {}
+    for gathering in streams.parted.gathered.values():
+        for place, record in gathering.records.items():
+            lacked[place[0]] = lacked.get(place[0], frozenset()) | record.missing
+    for place, row in streams.stored(RESULT):
+        for device in row.excluded[:MOST_NAMES] if row.status != TENTATIVE else ():
+            since_us, until_us = lander.lost.get(device, nowhere)
+            lacks = since_us <= place[0] < until_us or device in lacked.get(place[0], ())
+            sent_us = reach_us(lander.promises.entries.get(device))
+            if device in counting and floor_us <= place[0] < sent_us and not lacks:
+                yield f"{sink.sink}: the row at {place} names {device}, which has promised past it"
 
 
 def unnamed_in_rows(sink: AnySink) -> Iterator[str]:

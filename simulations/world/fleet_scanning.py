@@ -33,7 +33,7 @@ from simulations.world.fleet_items import (
     landed_items,
     misread_items,
 )
-from simulations.world.fleet_names import FleetNames, unnamed_in_rows
+from simulations.world.fleet_names import FleetNames, named_in_vain, unnamed_in_rows
 from simulations.world.fleet_outputs import (
     check_outputs,
     content_of_outputs,
@@ -122,7 +122,7 @@ class FleetOrderChecks:
                 continue
             world.trouble += _wrong_rows(world, sink, look, order)
             world.trouble += misread_items(sink.lander, look.plan, look.items)
-            world.trouble += unnamed_in_rows(sink)
+            world.trouble += [*unnamed_in_rows(sink), *named_in_vain(sink)]
             for device in world.devices.values():
                 if order.of_outputs:
                     world.trouble += wrong_outputs(world, sink, device)

@@ -56,7 +56,9 @@ class Fleet:
         self._seq, self._ticks = 0, 0
         self._now_us = FIRST_US + 86_400 * SECOND_US
 
-    def restart(self):
+    def restart(self, plan=None):
+        """Begin a process, perhaps of another program."""
+        self.gateway.plan = plan or self.gateway.plan
         self.gateway.restart()
 
     def reads(self, device, at_s, value, room="hall", state=PRESENT, tags=None):

@@ -108,6 +108,26 @@ def test_a_final_row_names_nobody_who_promised_past_it_while_another_program_lef
     assert {(row.status, row.excluded) for row in found} == {("revised", ())}
 
 
+def test_a_final_row_names_who_lost_a_store_while_another_program_left_it_out():
+    plan, former = rooms(), Program("rooms")
+    temperature = former.event("temperature", resolution="0.01", unit="°C")
+    former.window("others", source=temperature, fold=folds.sum(), size_s=30)
+    here, away = Device(plan, "pi-0"), Device(plan, "pi-1")
+    later_us, until_us = BEGIN_US + 5 * MINUTE_US, START_US + 2 * MINUTE_US
+    gateway = GatewayUnderTest(plan, terms=WaitingTerms(["pi-0", "pi-1"], MINUTE_US))
+    gateway.step([away.promise(START_US, later_us), here.promise(START_US, later_us)])
+    away.incarnation += 1
+    gateway.step([*read(here, 20.0, 1), here.promise(until_us, later_us), tick(1, later_us)])
+    gateway.step([away.promise(until_us, later_us)])
+    assert {row.excluded for row in gateway.rows if row.status == "final"} == {()}
+    gateway = GatewayUnderTest(former.plan(), gateway.keeper, gateway.terms)
+    gateway.step([{**away.promise(until_us, later_us), "since_us": START_US + 90 * SECOND_US}])
+    gateway = GatewayUnderTest(plan, gateway.keeper, gateway.terms)
+    gateway.step([tick(2, later_us)])
+    found = [rows[-1] for at, rows in gateway.keeper.revisions.items() if at[0] != "others"]
+    assert {(row.status, row.excluded) for row in found} == {("revised", ("pi-1",))}
+
+
 def test_a_device_that_lacks_readings_is_named_in_the_rows_of_windows_that_begin_before():
     plan = sums_of(60, 20)
     window, device = plan.windows["by_room"], Device(plan, "pi-0")

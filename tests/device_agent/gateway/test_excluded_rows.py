@@ -9,6 +9,7 @@ from crdts import Frontier, Member, Membership, Version
 from crdts.frontier import Promise
 from device_agent.gateway import streams as streams_module
 from device_agent.gateway.store import FleetStore
+from lasp_edge import Program, folds
 from lasp_edge.protocol.acceptance import Accepted
 from lasp_edge.protocol.frames import EVERY_WINDOW
 from tests.device_agent.gateway.support_streams import (
@@ -217,3 +218,41 @@ def test_eight_names_of_many_are_stored(tmp_path):
         fleet.pass_time(601)
         fleet.promise("pi-0", 10)
         assert named(fleet) == {2: (tuple(sorted(roster[1:]))[:8], "final", 1)}
+
+
+def others():
+    """Return a program that has neither the event nor a result of `doors`."""
+    program = Program("doors")
+    program.window("litres", source=program.event("water"), fold=folds.sum(), size_s=30)
+    return program.plan()
+
+
+def test_what_a_device_promises_while_another_program_runs_is_known_to_the_rows_once_they_are_back(
+    fleet,
+):
+    goes_on(fleet, ("pi-0", "pi-1"), 30, 40, 90, 200)
+    fleet.restart(others())
+    fleet.promise("pi-2", 100)
+    fleet.restart(doors())
+    fleet.land([])
+    back = dict.fromkeys((30, 40, 90), ((), "revised", 2))
+    assert named(fleet) == {**named(fleet), **back, 200: (("pi-2",), "final", 1)}
+    fleet.check()
+
+
+def test_what_a_device_has_lost_is_known_to_the_rows_that_another_program_left_out(fleet):
+    fleet.land([fleet.reads("pi-0", at_s, 5) for at_s in (30, 105, 120, 140)], 100)
+    fleet.land([], 150, DEVICES[:2])
+    for seq, plan in ((1, doors()), (2, others())):
+        fleet.restart(plan)
+        low_us = FIRST_US + 150 * SECOND_US
+        promise = Promise(Version(2, 8, seq), low_us, False, fleet._now_us)  # noqa: FBT003
+        accepted = Accepted(promises=Frontier({"pi-2": promise}))
+        if seq == 2:
+            accepted.begun["pi-2"] = ((EVERY_WINDOW, FIRST_US + 130 * SECOND_US),)
+        fleet._join(accepted)
+    fleet.restart(doors())
+    fleet.land([])
+    of = {at: each for at, each in named(fleet).items() if at >= 30}
+    more = (("pi-2",), "revised", 2)
+    assert of == {30: ((), "final", 0), 105: more, 120: more, 140: ((), "final", 1)}
