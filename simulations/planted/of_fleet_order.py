@@ -13,9 +13,10 @@ from device_agent.agent.scans import leaving
 from device_agent.agent.scans.leaving import ITEM_CELLS, OUTPUT_CELLS, CellForm, LeavingCells
 from device_agent.agent.scans.streams import Streams
 from device_agent.agent.stored_rows import PaneId
+from device_agent.gateway import core as gateway_core
 from device_agent.gateway import fleet_history, streams
 from device_agent.gateway.core import GatewayCore
-from device_agent.gateway.kept import FleetChanges, WriterOfPanes
+from device_agent.gateway.kept import FleetChanges, FleetState, WriterOfPanes
 from device_agent.gateway.store import FleetStore
 from device_agent.gateway.streams import FleetStreams
 from lasp_edge.evaluation.fleet import FleetEvaluator, FleetTerms
@@ -319,6 +320,17 @@ def rows_are_committed_a_turn_after_their_items() -> Iterator[None]:
         right(self, replace(changes, history=before.history, result_parts=before.result_parts))
 
     with replaced(FleetStore, "commit", commit):
+        yield
+
+
+@of_order
+def rows_that_another_program_left_out_keep_their_names() -> Iterator[None]:
+    """A device sends all while a gateway runs another release: rows name it for ever."""
+
+    def was_left_out(_state: FleetState, _served: frozenset[int]) -> bool:
+        return False
+
+    with replaced(gateway_core, "was_left_out", was_left_out):
         yield
 
 

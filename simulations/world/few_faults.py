@@ -59,6 +59,15 @@ def of_served(scenario: _Scenario, random: Random) -> _Scenario:
     return replace(few, acting=False, scans=False, ordered=False, stamped=False, narrow=False)
 
 
+def of_away(scenario: _Scenario, random: Random) -> _Scenario:
+    """Return the scenario with other faults: see `scenario.AWAY`."""
+    at, steps = random.randint(4, 12), random.randint(45, 60)
+    cut, former = Fault(at, "cut", "pi-1", steps), Fault(at + steps - 5, "former_lander", "", 20)
+    few = replace(scenario, size=2, steps=at + steps + 25, commit_s=0, faults=CALM, stamped=False)
+    few = replace(few, acting=False, scans=False, narrow=False, schedule=(cut, former))
+    return replace(few, archive=False, landers=(), gateways=(DEFAULT_SINK,), joins_at=0)
+
+
 def of_twins(scenario: _Scenario, random: Random) -> _Scenario:
     """Return the scenario with other faults: see `scenario.TWINS_EVERY`."""
     steps = random.randint(KINDS["twin"].least, KINDS["twin"].most)

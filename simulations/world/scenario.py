@@ -20,6 +20,7 @@ from simulations.world.faults import (
     FaultRates,
 )
 from simulations.world.few_faults import (
+    of_away,
     of_cards,
     of_clocks,
     of_replaced,
@@ -66,6 +67,9 @@ an empty store takes the place of its own later: nothing else must keep devices 
 SERVED = 0.05
 """The part of the seeds with a gateway in which it runs the program before for most of a minute,
 and its frontier moves on meanwhile: other faults move windows again that it passed over."""
+AWAY = 0.08
+"""The part of the seeds with streams over the fleet in which a device is away for longer than it is
+waited for, and comes back while its gateway runs the program before, which has no such streams."""
 FORGED = 0.03
 """The part of the seeds in which a stranger says hello as a later life of a device."""
 TWINS_EVERY = 50
@@ -313,6 +317,9 @@ def _with_sinks(scenario: Scenario, random: Random, kinds: tuple[str, ...]) -> S
 
 def _with_links(scenario: Scenario, random: Random, kinds: tuple[str, ...]) -> Scenario:
     """Return the scenario with what befalls the connections of its sinks, and how time passes."""
+    away = Random(f"{scenario.seed} away")
+    if scenario.ordered and {"cut", "former_lander"} <= {*kinds} and away.random() < AWAY:
+        return of_away(scenario, away)
     rates = {kind: random.choice(drawn) for kind, drawn in OF_LINKS.items() if kind in kinds}
     if not (scenario.gateways or scenario.landers):
         rates = {kind: rate for kind, rate in rates.items() if kind == "recorded_answers"}
