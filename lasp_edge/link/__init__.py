@@ -3,7 +3,8 @@
 link          keeps a connection up; what the tiers use: `poll`, `publish`, `acknowledge`
 mqtt_version  MQTT 5, or 3.1.1 where the broker knows no 5
 connection    one connection, from CONNECT to its end
-properties    of MQTT 5 packets; only this module and `connection` import paho
+buffered      paho's client, which reads all that is there at once
+properties    of MQTT 5 packets; only these three modules import paho
 aliases       topics that are used again are sent as numbers
 in_flight     what was sent and not yet confirmed, bounded in number and bytes
 inbox         what came in and was not polled yet, bounded in bytes

@@ -27,6 +27,7 @@ from paho.mqtt.subscribeoptions import SubscribeOptions
 
 from lasp_edge.link.aliases import Aliases
 from lasp_edge.link.broker_url import MqttVersion, TlsFiles
+from lasp_edge.link.buffered import BufferedClient
 from lasp_edge.link.events import Connected, ConnectionSettings, Counts, Message, SocketBytes
 from lasp_edge.link.in_flight import InFlight
 from lasp_edge.link.inbox import Inbox
@@ -103,9 +104,9 @@ class Connection:
         self._most_packet_bytes = 1 << 28
         self._aliases = Aliases()
 
-    def _make_client(self) -> Client:
+    def _make_client(self) -> BufferedClient:
         settings = self._settings
-        client = Client(
+        client = BufferedClient(
             CallbackAPIVersion.VERSION2,
             client_id=settings.client_id,
             clean_session=None if self.protocol == "5" else not settings.keep_session_s,
@@ -126,9 +127,7 @@ class Connection:
         client.on_subscribe = self._on_subscribe
         client.on_publish = self._on_publish
         client.on_message = self._on_message
-        client.on_socket_open = _send_small_packets_at_once
         client.on_socket_close = self._on_socket_close
-        client.on_socket_register_write = _leave_writing_to_serve
         return client
 
     def open(self) -> None:
@@ -190,30 +189,39 @@ class Connection:
 
         Where they are few the socket then rests, so that one wake-up reads several.
         """
-        gather_s, packets = self._settings.limits.gather_s, 0
-        rest_s = self._gathers_until_s - now_s()
-        wait_s = min(wait_s, rest_s) if rest_s > 0 else wait_s
-        while self._wait(poller, sock, wake, wait_s, reads=rest_s <= 0):
-            self._client.loop_read()
-            packets, wait_s = packets + 1, 0.0
-            if packets == _FEW_PACKETS or not gather_s or self._client.socket() is not sock:
+        client, gather_s = self._client, self._settings.limits.gather_s
+        rest_s, is_there, packets = self._gathers_until_s - now_s(), False, 0
+        if rest_s > 0:
+            is_woken, is_there = self._wait(poller, sock, wake, min(wait_s, rest_s), reads=False)
+            if is_woken and not is_there:
                 return
-        if packets and self.ready:
+        while is_there or self._wait(poller, sock, wake, wait_s)[1]:
+            client.loop_read()
+            packets, wait_s = packets + 1, 0.0
+            if packets == _FEW_PACKETS or client.socket() is not sock:
+                return
+            is_there = bool(client.unread)
+            if not is_there and (client.is_drained or not gather_s):
+                break
+        if packets and gather_s and self.ready:
             self._gathers_until_s = now_s() + gather_s
 
     def _wait(
-        self, poller: Any, sock: Any, wake: socket.socket, wait_s: float, *, reads: bool
-    ) -> bool:
-        """Wait until there is something to do; return whether there is something to read."""
+        self, poller: Any, sock: Any, wake: socket.socket, wait_s: float, *, reads: bool = True
+    ) -> tuple[bool, bool]:
+        """Wait until there is something to do; return whether there is, and whether to read."""
         reading = select.POLLIN if reads and not self._inbox.makes_wait() else 0
         writing = select.POLLOUT if self._client.want_write() else 0
         poller.register(sock.fileno(), reading | writing)
-        # TLS may hold decrypted bytes that the kernel knows nothing of.
-        decrypted = reading and isinstance(sock, ssl.SSLSocket) and sock.pending()
-        happened = dict(poller.poll(0 if decrypted else wait_s * 1000))
+        # Bytes that were taken, or that TLS has decrypted: the kernel knows nothing of them.
+        there = reading and (
+            self._client.unread or (isinstance(sock, ssl.SSLSocket) and sock.pending())
+        )
+        happened = dict(poller.poll(0 if there else wait_s * 1000))
         if wake.fileno() in happened:
             _empty(wake)
-        return bool(decrypted or happened.get(sock.fileno(), 0) & ~select.POLLOUT)
+        is_there = bool(there or happened.get(sock.fileno(), 0) & ~select.POLLOUT)
+        return bool(happened), is_there
 
     def _check_patience(self, deadline_s: float, *, leaving: bool) -> None:
         now = now_s()
@@ -383,15 +391,6 @@ def _filter_within(subscription: str) -> str:
     """Return the topic filter of a subscription that may be shared (`$share/<group>/<filter>`)."""
     parts = subscription.split("/", 2)
     return parts[2] if parts[0] == "$share" and len(parts) > 2 else subscription  # noqa: PLR2004
-
-
-def _leave_writing_to_serve(_client: Client, _userdata: Any, _sock: Any) -> None:
-    """Keep paho from writing in the thread that publishes."""
-
-
-def _send_small_packets_at_once(_client: Client, _userdata: Any, sock: Any) -> None:
-    # Nagle's algorithm holds a small packet back, up to 40 ms, until the one before is confirmed.
-    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 
 def _empty(wake: socket.socket) -> None:
