@@ -26,7 +26,7 @@ from device_agent.agent.sources.guarded import GuardedSource
 from device_agent.agent.sources.source import Source
 from device_agent.agent.timing.system_clock import SystemClock
 from device_agent.storage.damage import DamagedStoreError, lacks_room
-from lasp_edge.link import BrokerUrl, Connected, Disconnected, Link, Message, Seal, Will
+from lasp_edge.link import BrokerUrl, Connected, Disconnected, Limits, Link, Message, Seal, Will
 from lasp_edge.protocol.topics import is_left_to_operators, is_of_its_moment, readable
 from lasp_edge.timers import Timer, is_time
 from lasp_edge.units import SECOND_US
@@ -43,6 +43,9 @@ LONGEST_PERIOD_US = 500_000
 """Microseconds between two ticks, at most: what others ask for waits no longer."""
 RETRY_US = 100_000
 """Microseconds until what the link did not take is offered again: a broker's answer is faster."""
+MESSAGES = 8
+"""Messages that wake the loop; fewer wait for the next tick, for what they bring is committed and
+answered there. Brokers send some 20 without an acknowledgement."""
 ROOM_RETRY_US = 5 * SECOND_US
 """Microseconds until it is looked again whether the disk has room."""
 
@@ -112,6 +115,7 @@ class Runtime:
             subscriptions=core.subscriptions(),
             last_will=Will(will.topic, will.payload, 1, will.retain),
             jitter=Random(core.replica.nonce),
+            limits=Limits(enough=MESSAGES),
             seal=seal,
             expects_refusal=lambda topic: is_left_to_operators(topic, core.agent.topics),
         )

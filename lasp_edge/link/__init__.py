@@ -8,6 +8,7 @@ properties    of MQTT 5 packets; only these three modules import paho
 aliases       topics that are used again are sent as numbers
 in_flight     what was sent and not yet confirmed, bounded in number and bytes
 inbox         what came in and was not polled yet, bounded in bytes
+waker         wakes the thread that serves a connection
 taken_sizes   which sizes of messages a broker takes that does not say
 trouble       what keeps messages from passing, in one line: why, and what to type
 seal          what closes and opens messages: signatures, where a fleet uses them

@@ -7,10 +7,8 @@ the back-off has no jitter, and `disconnect` forgets what was not yet sent. With
 connection nothing of a dead one is ever sent again.
 """
 
-import contextlib
 import logging
 import select
-import socket
 import ssl
 import threading
 import time
@@ -41,6 +39,7 @@ from lasp_edge.link.trouble import (
     ended_by_broker,
     refused_connection,
 )
+from lasp_edge.link.waker import Waker
 
 share_tables()
 now_s = time.monotonic  # noqa: TID251 a network's time-outs are real ones
@@ -155,7 +154,7 @@ class Connection:
             self._client.connect(broker.dialled, broker.port, limits.keep_alive_s)
         self.opened = True
 
-    def serve(self, stopping: threading.Event, wake: socket.socket) -> None:
+    def serve(self, stopping: threading.Event, wake: Waker) -> None:
         """Read and write until the connection is over.
 
         Raises:
@@ -184,7 +183,7 @@ class Connection:
         broker, error = self._settings.broker, self._errors.last
         raise ConnectionEnded(self._ended_because or closed(error, broker, answered=self.answered))
 
-    def _read(self, poller: Any, sock: Any, wake: socket.socket, wait_s: float) -> None:
+    def _read(self, poller: Any, sock: Any, wake: Waker, wait_s: float) -> None:
         """Wait until there is something to do, and read the packets that are there.
 
         Where they are few the socket then rests, so that one wake-up reads several.
@@ -207,7 +206,7 @@ class Connection:
             self._gathers_until_s = now_s() + gather_s
 
     def _wait(
-        self, poller: Any, sock: Any, wake: socket.socket, wait_s: float, *, reads: bool = True
+        self, poller: Any, sock: Any, wake: Waker, wait_s: float, *, reads: bool = True
     ) -> tuple[bool, bool]:
         """Wait until there is something to do; return whether there is, and whether to read."""
         reading = select.POLLIN if reads and not self._inbox.makes_wait() else 0
@@ -219,7 +218,7 @@ class Connection:
         )
         happened = dict(poller.poll(0 if there else wait_s * 1000))
         if wake.fileno() in happened:
-            _empty(wake)
+            wake.clear()
         is_there = bool(there or happened.get(sock.fileno(), 0) & ~select.POLLOUT)
         return bool(happened), is_there
 
@@ -391,9 +390,3 @@ def _filter_within(subscription: str) -> str:
     """Return the topic filter of a subscription that may be shared (`$share/<group>/<filter>`)."""
     parts = subscription.split("/", 2)
     return parts[2] if parts[0] == "$share" and len(parts) > 2 else subscription  # noqa: PLR2004
-
-
-def _empty(wake: socket.socket) -> None:
-    with contextlib.suppress(BlockingIOError):
-        while wake.recv(4096):
-            pass

@@ -71,6 +71,10 @@ class Limits(NamedTuple):
     in_flight_bytes: int = 1 << 20
     payload_bytes: int = 4 * (1 << 16)  # greater ones are dropped where they come in
     inbox_bytes: int = 4 << 20  # above this the socket is not read until somebody polls
+    # Messages from which on a waiting `poll` returns; other events end its wait at once. More than
+    # 1 is for a caller that acts at its own times only: what it publishes leaves with its next
+    # `poll`, too.
+    enough: int = 1
     gather_s: float = 0.0  # after reading a few packets the socket is left unread for this long
 
 

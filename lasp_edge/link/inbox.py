@@ -6,6 +6,7 @@ difference is at worst a moment old.
 
 import contextlib
 import queue
+from collections import deque
 from collections.abc import Callable
 
 from lasp_edge.link.events import Event, Message
@@ -18,16 +19,18 @@ class Inbox:
 
     Args:
         limit_bytes: From here on the network's thread leaves its socket unread.
+        enough: Messages from which on a waiting `take` returns; any other event ends its wait.
         notify: Called after each event, in the network's thread.
 
     Attributes:
         reader_waits: The network's thread is to be woken after a `take`.
     """
 
-    def __init__(self, limit_bytes: int, notify: Callable[[], None] | None) -> None:
-        self._limit_bytes = limit_bytes
+    def __init__(self, limit_bytes: int, enough: int, notify: Callable[[], None] | None) -> None:
+        self._limit_bytes, self._enough = limit_bytes, enough
         self._notify = notify
-        self._events: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
+        self._events: deque[Event] = deque()
+        self._wakes: queue.SimpleQueue[None] = queue.SimpleQueue()
         self.reader_waits = False
         self._put_bytes = 0
         self._taken_bytes = 0
@@ -36,21 +39,24 @@ class Inbox:
         """Append an event."""
         if isinstance(event, Message):
             self._put_bytes += len(event.payload) + _MESSAGE_OVERHEAD_BYTES
-        self._events.put(event)
+        self._events.append(event)
+        is_enough = len(self._events) >= self._enough or not isinstance(event, Message)
+        if is_enough and self._wakes.empty():
+            self._wakes.put(None)
         if self._notify is not None:
             self._notify()
 
     def take(self, timeout_s: float) -> list[Event]:
-        """Return all events in order; wait up to `timeout_s` seconds for the first one."""
+        """Return all events in order; wait up to `timeout_s` seconds for enough of them."""
         events: list[Event] = []
-        if not timeout_s and self._events.empty():
-            return events
         with contextlib.suppress(queue.Empty):
-            event = self._events.get(timeout=max(0.0, timeout_s))
-            while True:
-                if event is not None:
-                    events.append(event)
-                event = self._events.get_nowait()
+            if timeout_s:
+                self._wakes.get(timeout=max(0.0, timeout_s))
+            while not self._wakes.empty():
+                self._wakes.get_nowait()
+        # Wakes go first: an event that comes in between leaves one, and the next call is early.
+        while self._events:
+            events.append(self._events.popleft())
         self._taken_bytes += sum(
             [
                 len(event.payload) + _MESSAGE_OVERHEAD_BYTES
@@ -62,7 +68,7 @@ class Inbox:
 
     def wake(self) -> None:
         """Make a waiting `take` return (SimpleQueue's `put` may interrupt itself)."""
-        self._events.put(None)
+        self._wakes.put(None)
 
     def makes_wait(self) -> bool:
         """Return whether the network's thread has to wait until `take` has made room."""

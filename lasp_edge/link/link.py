@@ -20,10 +20,8 @@ Example (needs a broker):
 Source: M. Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015 (full jitter).
 """
 
-import contextlib
 import logging
 import random
-import socket
 import threading
 from collections.abc import Callable, Sequence
 
@@ -44,6 +42,7 @@ from lasp_edge.link.mqtt_version import MqttVersionChoice
 from lasp_edge.link.seal import Seal
 from lasp_edge.link.taken_sizes import TakenSizes
 from lasp_edge.link.trouble import CONNECTING, Closures, LoggedOnce, unreachable
+from lasp_edge.link.waker import Waker
 
 log = logging.getLogger(__name__)
 
@@ -115,10 +114,8 @@ class Link:
         )
         self._manual_acknowledgement = manual_acknowledgement
         self._jitter = jitter
-        self._inbox = Inbox(limits.inbox_bytes, notify)
-        self._wake_reader, self._wake_writer = socket.socketpair()
-        self._wake_reader.setblocking(False)  # noqa: FBT003 socket's own signature
-        self._wake_writer.setblocking(False)  # noqa: FBT003
+        self._inbox = Inbox(limits.inbox_bytes, limits.enough, notify)
+        self._waker, self._owes_wake = Waker(), False
         self._stopping = threading.Event()
         self._progress = threading.Event()
         self._thread: threading.Thread | None = None
@@ -141,6 +138,7 @@ class Link:
 
     def stop(self, flush_s: float = 2.0) -> None:
         """Wait up to `flush_s` until all messages are confirmed, then disconnect."""
+        self._waker.wake()
         ends_s = now_s() + flush_s
         while self.connected and now_s() < ends_s:
             self._progress.clear()
@@ -148,26 +146,29 @@ class Link:
                 break
             self._progress.wait(max(0.0, ends_s - now_s()))
         self._stopping.set()
-        self._nudge()
+        self._waker.wake()
         if self._thread is not None:
             self._thread.join(timeout=2.0)  # a daemon: a slow TCP connect holds nobody up
         if self._thread is None or not self._thread.is_alive():
-            self._wake_reader.close()
-            self._wake_writer.close()
+            self._waker.close()
 
     def poll(self, timeout_s: float) -> list[Event]:
         """Return what happened, in order, after a wait of up to `timeout_s` if nothing has yet.
 
+        Where `Limits.enough` is more than 1, only that many messages end the wait early.
         While nobody polls, the inbox fills; when it is full the socket is left unread.
         """
         self._revive()
+        if self._owes_wake:
+            self._owes_wake = False
+            self._waker.wake()
         events = self._inbox.take(timeout_s)
         if not self._manual_acknowledgement:
             for event in events:
                 if isinstance(event, Message):
                     self.acknowledge(event)
         if self._inbox.reader_waits:
-            self._nudge()
+            self._waker.wake()
         if self.connected:
             self._once.say(self.trouble)
         return events
@@ -192,7 +193,7 @@ class Link:
             payload = self._seal.closed(topic, payload)
         if connection is None or not connection.publish(topic, payload, qos, retain=retain):
             return False
-        self._nudge()
+        self._hand_over()
         return True
 
     def acknowledge(self, message: Message) -> None:
@@ -200,7 +201,7 @@ class Link:
         connection = self._connection
         if message.qos and connection is not None and connection.number == message.token[0]:
             connection.acknowledge(message)
-            self._nudge()
+            self._hand_over()
 
     @property
     def connected(self) -> bool:
@@ -247,9 +248,12 @@ class Link:
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
-    def _nudge(self) -> None:
-        with contextlib.suppress(OSError):  # full of nudges already, or stopped
-            self._wake_writer.send(b"!")
+    def _hand_over(self) -> None:
+        """Let the thread write what was handed to the connection, now or with the next `poll`."""
+        if self._settings.limits.enough > 1:
+            self._owes_wake = True
+        else:
+            self._waker.wake()
 
     # The network's thread.
 
@@ -284,7 +288,7 @@ class Link:
             self._connection = connection
             self.counts.attempts += 1
             connection.open()
-            connection.serve(self._stopping, self._wake_reader)
+            connection.serve(self._stopping, self._waker)
         except ConnectionEnded as ended:
             reason = self._closures.explained(str(ended), was_up=connection.ready)
         except OSError as error:

@@ -5,7 +5,8 @@ import time
 
 import pytest
 
-from lasp_edge.link import Limits
+from lasp_edge.link import Connected, Limits, Message
+from lasp_edge.link.inbox import Inbox
 from tests.brokers import (
     PATIENCE_S,
     until_connected,
@@ -75,3 +76,47 @@ def test_who_asked_to_be_notified_is(broker, connect):
     link = connect(broker.url, subscriptions=["t"], notify=told.set)
     assert told.wait(PATIENCE_S)
     until_connected(link)
+
+
+def _message(number):
+    return Message("t", b"%d" % number, retain=False, qos=1, token=(1, number))
+
+
+def test_a_wait_ends_with_enough_messages():
+    inbox = Inbox(1_000_000, 3, None)
+    for number in (1, 2):
+        inbox.put(_message(number))
+    threading.Timer(0.05, inbox.put, [_message(3)]).start()
+    assert [message.payload for message in inbox.take(PATIENCE_S)] == [b"1", b"2", b"3"]
+
+
+def test_any_other_event_ends_the_wait():
+    inbox = Inbox(1_000_000, 3, None)
+    inbox.put(_message(1))
+    threading.Timer(0.05, inbox.put, [Connected("5", session_present=False)]).start()
+    began = time.perf_counter()
+    assert len(inbox.take(2 * PATIENCE_S)) == 2
+    assert time.perf_counter() - began < PATIENCE_S
+
+
+def test_few_messages_are_there_when_the_time_is_over():
+    inbox = Inbox(1_000_000, 3, None)
+    inbox.put(_message(1))
+    assert len(inbox.take(0.01)) == 1
+    inbox.put(_message(2))
+    assert len(inbox.take(0.0)) == 1
+
+
+def test_what_is_published_at_ones_own_times_leaves_with_the_next_poll(broker, connect):
+    patient = connect(broker.url, "patient", ["t"], limits=Limits(enough=8, keep_alive_s=3_600))
+    sender = connect(broker.url, "sender", ["u"])
+    until_connected(patient)
+    until_connected(sender)
+    publish_when_possible(sender, "t", b"there")
+    until_messages(patient, 1)
+    assert patient.publish("u", b"back")
+    patient.poll(0.0)
+    assert [message.payload for message in until_messages(sender, 1)] == [b"back"]
+    assert patient.publish("u", b"goodbye")
+    patient.stop()
+    assert [message.payload for message in until_messages(sender, 1)] == [b"goodbye"]
