@@ -126,6 +126,7 @@ class FieldMapping:
         self._tags = TagFields(tags or {}, constant_tags or {})
         self._device_field, self._device = _field(device_field), device
         self._items, self._value, self._retract = _field(items), _field(value), _field(retract)
+        self._alone: dict[str, list[tuple[str, Field, Any]]] = {}
         self._expected = [(Field(name), text) for name, text in (expected or {}).items()]
         self._absent, self._texts = frozenset(absent), frozenset(texts)
         self._decimal_comma = decimal_comma
@@ -161,7 +162,7 @@ class FieldMapping:
         alone = self._is_mapped and len(self.names) == 1
         name = event or (self.names[0] if alone else level)
         if name in self.names:
-            return {self._field_of(name).text: value}
+            return {self._only(name)[0][1].text: value}
         return self.no_event(name)
 
     def no_event(self, name: str) -> str:
@@ -333,16 +334,14 @@ class FieldMapping:
             for tags, value in field.all_of(record):
                 yield name, tags, value
 
-    def _field_of(self, name: str) -> Field:
-        if self._value is not None:
-            return self._value
-        return next((field for known, field, _ in self._events if known == name), None) or Field(
-            "value"
-        )
-
     def _only(self, event: str) -> list[tuple[str, Field, Any]]:
         """Return the one event that the topic names, and where its value stands."""
-        return [(event, self._field_of(event), ABSENT)]
+        known = self._alone.get(event)
+        if known is None:
+            own = next((field for name, field, _ in self._events if name == event), None)
+            known = [(event, self._value or own or Field("value"), ABSENT)]
+            self._alone[event] = known  # there are no more of them than events
+        return known
 
     def _check(self, record: Record) -> None:
         for field, text in self._expected:

@@ -244,13 +244,22 @@ def _together(waiting: deque[Event], most: int = ROWS) -> list[Message]:
 
 
 _NOTHING: Any = object()
+_SCAN: Any = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
+"""Reads a value, and says where it ends: half of what `json.loads` does for a number."""
 
 
 def _value_of(payload: bytes) -> Any:
     """Return the JSON value that a message is, or the short text; `_NOTHING` if it is neither."""
     try:
         # Without a zero byte ASCII is no other encoding, which JSON would look for first.
-        return json.loads(payload.decode() if payload.isascii() and 0 not in payload else payload)
+        if not payload.isascii() or 0 in payload:
+            return json.loads(payload)
+        text = payload.decode()
+        try:
+            value, end = _SCAN(text, 0)
+        except StopIteration:  # white space comes first, or no value
+            value, end = None, -1
+        return value if end == len(text) else json.loads(text)
     except (ValueError, RecursionError):
         pass
     if not 0 < len(payload) <= LONGEST_WORD:

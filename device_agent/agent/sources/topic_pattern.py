@@ -25,6 +25,7 @@ from device_agent.agent.sources.mapping import NO_ORIGIN, Origin
 
 _NAMED = re.compile(r"\{(\w+)(\.\.\.)?\}")
 _WILD = {"+": "[^/]*", "#": ".*"}
+_KEPT_TOPICS = 256  # what they say is remembered: some 50 kB
 
 
 class TopicPattern:
@@ -61,6 +62,7 @@ class TopicPattern:
         self.filter = "/".join(_filter_of(level) for level in levels)
         self._regex = re.compile("/".join(patterns)) if self._names else None
         self._is_wild = any(level in _WILD for level in levels)
+        self._origins: dict[str, Origin | None] = {}
 
     def says(self) -> str:
         """Return what a person should know of it; an empty text for nothing."""
@@ -73,6 +75,14 @@ class TopicPattern:
 
     def origin(self, topic: str) -> Origin | None:
         """Return the levels of a topic by name; None for a topic that is not of this pattern."""
+        if topic in self._origins:
+            return self._origins[topic]
+        found = self._read(topic)
+        if len(self._origins) < _KEPT_TOPICS:
+            self._origins[topic] = found
+        return found
+
+    def _read(self, topic: str) -> Origin | None:
         place = topic if self._is_wild else ""
         if self._regex is None:
             return Origin({}, place=place) if place else NO_ORIGIN
