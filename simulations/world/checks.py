@@ -2,7 +2,8 @@
 
 - no dot names two things, and a frozen entry is never continued
 - a promise never passes what has not landed (`promise_checks`)
-- `settled` never lies: each device that is not excepted has reported what is held here
+- `settled` never lies: each device that is not excepted has reported what is held here; and what
+  is remembered of that is what follows from what is known
 - what a device does not hold for a sink any more has landed there
 - states only grow, as long as a process lives
 - what was in flight is sent again over a new connection; what was acknowledged is not in flight
@@ -19,6 +20,7 @@ from typing import Any
 
 from crdts import Replica, Version
 from device_agent.agent.panes.flights import MOST_IN_FLIGHT
+from device_agent.agent.panes.sink import Sink
 from lasp_edge.aggregates.fleet import counting
 from lasp_edge.protocol.frames import BeatFrame, PaneFrame, VariableFrame
 from lasp_edge.protocol.publication import Publication
@@ -28,7 +30,7 @@ from simulations.world.answer_checks import unanswered
 from simulations.world.beat_checks import hasty
 from simulations.world.broker import NOWHERE
 from simulations.world.decoding import decoded
-from simulations.world.delivery_checks import check_connection, check_delivery
+from simulations.world.delivery_checks import check_connection, check_delivery, check_sinks
 from simulations.world.device import VirtualDevice
 from simulations.world.fleet_scanning import FleetOrderChecks, check_items
 from simulations.world.frontier_checks import FrontierWatch, unfinished
@@ -85,6 +87,7 @@ class Checks:
         self._digests: dict[tuple[str, str], set[int]] = defaultdict(set)
         self._looked_at: dict[tuple[int, str], int] = {}
         self._repeated = Counter[tuple[str, str]]()
+        self._answered: dict[Sink, tuple[int, int, int]] = {}
         self._versions: dict[tuple[int, str, str, int], Version] = {}
 
     def published(self, world: World, device: VirtualDevice, publication: Publication) -> None:
@@ -175,6 +178,7 @@ class Checks:
         device = devices[world.step_number % len(devices)]
         self._settled(world, device)
         self._bounded(world, device)
+        check_sinks(world, device, self._answered)
         self._holds(world, device)
         self._of_program(world, device)
         for each in devices:
@@ -197,9 +201,12 @@ class Checks:
     def _settled(self, world: World, device: VirtualDevice) -> None:
         core = device.core
         for name, agreement in core.agreements.all().items():
+            fold = core.agent.plan.dynamic_folds[name]
+            now = core.agreements._agreement(fold)  # noqa: SLF001 - without what is remembered
+            if now != agreement:
+                world.trouble.append(f"{device.name} remembers {agreement}, and it is {now}")
             if not agreement.settled:
                 continue
-            fold = core.agent.plan.dynamic_folds[name]
             variable = fold.source.name
             entries = core.samples.published[variable].entries
             apart = {device.name, *agreement.offline, *core.commands.retired}

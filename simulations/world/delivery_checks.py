@@ -4,18 +4,25 @@
 - what did not leave is as if it never had: it is due at once, and has not been tried
 - what is over leaves in the next tick, where the link takes it and each sink has room
 - what was acknowledged to a source is durable: it is there after a crash
+- a sink that owes no answer may be sent a frame, and how far it has answered never goes back
+- at rest the broker tells that each device is connected, however late it learnt that one was not
 """
 
 from collections.abc import Container, Iterator
+from typing import Final
 
 from crdts import Replica
+from device_agent.agent.panes.sink import Sink
 from device_agent.agent.stored_rows import PaneId
-from lasp_edge.protocol.frames import PaneFrame
+from lasp_edge.protocol.frames import PaneFrame, PresenceFrame
+from lasp_edge.protocol.kinds import FRAME_KINDS
 from lasp_edge.protocol.publication import Publication
 from simulations.world.decoding import decoded
 from simulations.world.device import VirtualDevice
 from simulations.world.world import World
 
+_LIARS: Final = frozenset({"hostile", "clone"})
+"""Who publishes in the name of a device."""
 LOOK_STEPS = 3
 """Steps between two looks at what has not left: what is over waits for many, if it waits."""
 
@@ -31,6 +38,30 @@ def check_connection(world: World, device: VirtualDevice) -> None:
             )
     if device.unkept:
         world.trouble.append(f"{device.name} acknowledged {device.unkept} lines, and has lost them")
+
+
+def check_sinks(
+    world: World, device: VirtualDevice, answered: dict[Sink, tuple[int, int, int]]
+) -> None:
+    """Look at what a device knows of its sinks; `answered`: how far each had answered before."""
+    for sink in device.core.panes.sinks:
+        if sink.flights.full and not sink.flights.count:
+            world.trouble.append(f"{device.name} sends {sink.name} nothing, and awaits nothing")
+        if sink.answered < answered.get(sink, sink.answered):
+            world.trouble.append(f"{device.name} forgets how far {sink.name} has answered")
+        answered[sink] = sink.answered
+
+
+def absent(world: World) -> Iterator[str]:
+    """Yield the devices that are connected, and of which the broker tells something else."""
+    if _LIARS & world.seen.keys():
+        return
+    topic = FRAME_KINDS[PresenceFrame.kind].topic
+    for device in world.running():
+        kept = world.broker.retained.get(world.topics.of(topic, device.name))
+        frame = None if kept is None else decoded(kept)
+        if device.connected and not (isinstance(frame, PresenceFrame) and frame.online):
+            yield f"{device.name} is connected, and the broker tells {frame}"
 
 
 def check_delivery(

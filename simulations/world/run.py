@@ -19,6 +19,7 @@ from simulations.world.acting import check_absence
 from simulations.world.again_checks import check_again
 from simulations.world.age_checks import check_rest
 from simulations.world.checks import Checks
+from simulations.world.delivery_checks import absent
 from simulations.world.device import VirtualDevice
 from simulations.world.entries import plan_entries
 from simulations.world.faults import STEP_US, Fault
@@ -121,7 +122,7 @@ def _demand_silence(world: World, checks: Checks) -> None:
     for _ in range(QUIET_STEPS):
         world.step()
     checks.quiet = False
-    world.trouble += check_rest(world)
+    world.trouble += [*check_rest(world), *absent(world)]
 
 
 def disturbed(world: World) -> Iterator[int]:

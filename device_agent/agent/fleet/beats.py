@@ -169,11 +169,11 @@ class Beats(Part):
             self._is_asked = True
 
     def _hear_presence(self, frame: PresenceFrame, now_us: int) -> None:
-        """Publish that this device is connected where a late Last Will denies it."""
-        sender, me = frame.sender, self._agent.replica
-        if sender.device != me.device and frame.online:
+        """Publish that this device is connected where a late Last Will denies it, of any life."""
+        is_own = frame.sender.device == self._agent.replica.device
+        if not is_own and frame.online:
             self._meet(frame, now_us)
-        if sender.device == me.device and sender <= me and not frame.online:
+        if is_own and not frame.online:
             self.connected(now_us)
 
     def connected(self, _now_us: int) -> None:

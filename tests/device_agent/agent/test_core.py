@@ -108,6 +108,15 @@ def test_a_will_that_is_told_too_late_is_contradicted(device):
     assert [f.online for f in device.frames(PresenceFrame, device.tick(2))] == [True]
 
 
+@pytest.mark.parametrize("nonce", [0, 2**32 - 1], ids=["lesser", "greater"])
+def test_so_is_one_of_a_process_before_on_a_store_that_was_lost(device, nonce):
+    """It had the same incarnation, and any nonce; nobody may be there who remembers it."""
+    device.tick(2)
+    former = device.core.replica._replace(nonce=nonce)
+    device.hear(PresenceFrame(former, 1, online=False))
+    assert [f.online for f in device.frames(PresenceFrame, device.tick(2))] == [True]
+
+
 # Sources that end.
 
 
