@@ -1,8 +1,7 @@
 """A recorded file, plain or compressed by gzip, read from a byte offset of its text.
 
 Another file may stand under its name when it is read on: it was rotated, or exported again. Its
-first bytes tell, up to `HEAD_BYTES` and no further than it was read, for those never change in a
-file that grows.
+head tells, see `head_of`, no further than it was read, for that never changes in a file that grows.
 """
 
 import zlib
@@ -13,7 +12,11 @@ from typing import BinaryIO, cast
 _BOM = b"\xef\xbb\xbf"
 UNREADABLE = "unreadable rest of the file"
 HEAD_BYTES = 256
-"""Bytes at the beginning that tell a file from another one, at most: some rows with their times."""
+"""Bytes at the beginning that tell a file from another one, at least: some rows, with times."""
+HEAD_LINES = 2
+"""Lines there, at least: a header may have any length, and a row is to be there, too."""
+_HEAD_LINE_BYTES = 1 << 14
+"""Bytes of each of these lines, at most."""
 LONGEST_LINE = 1 << 20
 """Bytes of a line, at most; what is longer is taken as several lines. No sensor writes such a one,
 but a card that lost power in the middle of a write may: zeros without an end. They must not fill
@@ -90,10 +93,19 @@ def lacks_end(line: bytes) -> bool:
     return not line.endswith(b"\n") and len(line) < LONGEST_LINE
 
 
-def head_of(path: Path) -> bytes:
-    """Return the first bytes of a file's text, or fewer where no more can be read."""
+def head_of(path: Path, known: bytes = b"") -> bytes:
+    """Return the first lines and bytes of a file's text, or fewer where no more can be read.
+
+    Args:
+        path: the file.
+        known: its head as it was before; if that was whole, the file is not read.
+    """
+    if len(known) >= HEAD_BYTES and known.count(b"\n") >= HEAD_LINES:
+        return known
     head = b""
     with suppress(OSError, EOFError, zlib.error), _opened(path) as file:
+        for _ in range(HEAD_LINES):
+            head += file.readline(_HEAD_LINE_BYTES)
         while len(head) < HEAD_BYTES and (more := file.read(HEAD_BYTES - len(head))):
             head += more
     return head

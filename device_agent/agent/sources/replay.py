@@ -36,7 +36,6 @@ from device_agent.agent.sources.fields import Record
 from device_agent.agent.sources.mapping import FieldMapping
 from device_agent.agent.sources.mapping_options import MAPPING_OPTIONS, SPEED
 from device_agent.agent.sources.recorded_file import (
-    HEAD_BYTES,
     AnotherFileError,
     RecordedFile,
     head_of,
@@ -192,8 +191,7 @@ class Replay(Source):
 
     def _mark(self, offset: int) -> str:
         """Return a digest of the file up to this place, to recognise it."""
-        if len(self._head) < min(offset, HEAD_BYTES):
-            self._head = head_of(self._path)
+        self._head = head_of(self._path, self._head)
         return f"{crc32(self._head[:offset]):08x}"
 
     @property

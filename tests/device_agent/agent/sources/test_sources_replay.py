@@ -59,8 +59,9 @@ def rows(count, start=0):
     return "".join(json.dumps({"ts": n, "t": n}) + "\n" for n in range(start, start + count))
 
 
-def csv_rows(count):
-    return "ts,t\n" + "".join(f"{n},{n}\n" for n in range(count))
+def csv_rows(count, start=0, wide=0):
+    lines = [f"{n},{n}{',' * wide}\n" for n in range(start, start + count)]
+    return ",".join(["ts", "t", *map(str, range(wide))]) + "\n" + "".join(lines)
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "csv"])
@@ -268,27 +269,26 @@ def test_a_cursor_that_is_no_place_in_a_file_is_refused(tmp_path, cursor):
         source(path, cursor=cursor)
 
 
+OTHER = "its first bytes are not those that were read of it"
+
+
 @pytest.mark.parametrize("suffix", ["", ".gz"])
 @pytest.mark.parametrize(
     ("kind", "before", "after", "said"),
     [
         ("jsonl", rows(50), rows(2), "it is shorter than the 980 bytes that were read of it"),
-        ("jsonl", rows(50), rows(90, 50), "its first bytes are not those that were read of it"),
-        ("jsonl", rows(3), rows(90, 7), "its first bytes are not those that were read of it"),
+        ("jsonl", rows(50), rows(90, 50), OTHER),
+        ("jsonl", rows(3), rows(90, 7), OTHER),
         (
             "csv",
             csv_rows(50),
             "ts,t\n7,7\n",
             "it is shorter than the 285 bytes that were read of it",
         ),
-        (
-            "csv",
-            csv_rows(9),
-            "t,ts\n" + "7,9\n" * 90,
-            "its first bytes are not those that were read of it",
-        ),
+        ("csv", csv_rows(9), "t,ts\n" + "7,9\n" * 90, OTHER),
+        ("csv", csv_rows(9, wide=99), csv_rows(40, 9, wide=99), OTHER),
     ],
-    ids=["shorter", "rotated", "rotated when short", "csv shorter", "another header"],
+    ids=["shorter", "rotated", "rotated when short", "csv shorter", "another header", "wide"],
 )
 class TestAnotherFile:
     """Another file stands where the agent goes on to read."""
