@@ -5,7 +5,8 @@ changed and changed back lacks the readings that came in between. The store says
 the panes were made last, so at a start it is known which windows these are. The identities of the
 readings say what belongs into each pane, and the entries of all lives what is there: the present
 replica adds the difference, where the fold has one (`rest_of`). Until all is built the low
-watermark waits.
+watermark waits. Panes of a window over a stream are made of the stream's outputs, at once
+(`device_agent.agent.scans.stream_panes`).
 
 Readings that got their time on arrival are not kept, and where some were taken back, not all is
 known. Then nothing is built. Of the time up to which a lost life had read not all is known, either:
@@ -55,8 +56,8 @@ def begun_by(plan: Plan, facts: Facts) -> Begun:
     """Return the windows of a program that lack readings which the device accepted before."""
     found, before = Begun(), dict(facts.begun or ())
     for window in plan.windows.values():
-        if window.source.name in plan.streams or facts.streams is None or facts.high_us is None:
-            continue  # a stream makes its own again
+        if facts.streams is None or facts.high_us is None:
+            continue
         since_us = before.get(window.stream, 0)
         if window.stream not in facts.streams:
             since_us = facts.high_us + 1
@@ -83,7 +84,7 @@ class RenewedWindows(Part):
     def __init__(self, agent: Agent, restored: Restored, intake: Intake, panes: Panes) -> None:
         self._agent, self._intake, self._panes = agent, intake, panes
         self.begun = panes.begun = begun_by(agent.plan, agent.facts)
-        self._is_noted = tuple(sorted(self.begun.items())) == (agent.facts.begun or ())
+        self._noted = agent.facts.begun or ()
         self._counter = ReadingCounter(
             agent.plan.functions, agent.replica.device, agent.counters.note
         )
@@ -96,7 +97,10 @@ class RenewedWindows(Part):
                 self._next_us[window.name] = -(-floor_us // window.span_us) * window.span_us
 
     def _windows(self) -> Iterator[Window]:
-        return (each for each in self._agent.plan.windows.values() if each.stream in self.begun)
+        """Yield the windows over events: those over streams are made again of these."""
+        plan, begun = self._agent.plan, self.begun
+        windows = (each for each in plan.windows.values() if each.stream in begun)
+        return (each for each in windows if each.source.name not in plan.streams)
 
     @property
     def waits(self) -> bool:
@@ -142,11 +146,8 @@ class RenewedWindows(Part):
         """Note from when on all readings are in a window's panes; None: in all of them."""
         if begun_us is None:
             del self.begun[window.stream]
-        elif begun_us != self.begun[window.stream]:
-            self.begun[window.stream] = begun_us
         else:
-            return
-        self._is_noted = False
+            self.begun[window.stream] = begun_us
 
     def _build_some(self, window: Window, store: StoreReader, now_us: int) -> int:
         """Build the next panes of a window; return how many readings were looked at."""
@@ -235,10 +236,12 @@ class RenewedWindows(Part):
         self._next_us.clear()
 
     def take_changes(self) -> Changes | None:
-        if self._is_noted:
+        begun = tuple(sorted(self.begun.items()))
+        if begun == self._noted:
             return None
-        self._is_noted = True
-        return Changes(facts=Facts(begun=tuple(sorted(self.begun.items()))))
+        self._noted = begun
+        return Changes(facts=Facts(begun=begun))
 
     def report(self) -> dict[str, Any]:
-        return {"begun": {w.name: self.begun[w.stream] for w in self._windows()}}
+        windows, begun = self._agent.plan.windows.values(), self.begun
+        return {"begun": {w.name: begun[w.stream] for w in windows if w.stream in begun}}

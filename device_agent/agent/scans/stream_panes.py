@@ -5,7 +5,7 @@ again, where the fold has an inverse. A row is replaced by a later one at its pl
 note that there is nothing any more (`lasp_edge.ordered.sent_rows`).
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from crdts import ControlLog
 from device_agent.agent.agent import Agent
@@ -22,6 +22,7 @@ from lasp_edge.language.regimes import PanePiece, WindowRegimes, difference
 from lasp_edge.language.streaming import plain_parts
 from lasp_edge.ordered.cells import Item
 from lasp_edge.ordered.deltas import Content, Delta
+from lasp_edge.ordered.item_store import FOR_EVER_US
 from lasp_edge.ordered.sent_rows import packed_row, row_name
 
 Renewing = dict[str, list[PanePiece]]
@@ -86,28 +87,21 @@ class StreamPanes:
         window: Window,
         delta: Delta,
         store: StoreReader,
-        held_before: Iterable[tuple[PaneId, PaneRow]] = (),
         *,
         only: Sequence[PanePiece] | None = None,
         without: Sequence[PanePiece] = (),
     ) -> None:
         """Fold a stream's outputs into a window's panes, and those that it takes back out of them.
 
-        And what they have held before, if the change is from nothing.
-
         Args:
             window: of the program.
             delta: how its stream has changed.
             store: gives what memory has let go.
-            held_before: panes that the delta does not know.
             only: panes that are meant, and no others; None: all.
             without: panes that are made by themselves.
         """
         fold, sums = window.fold, (dict[PaneId, Partial](), dict[PaneId, Partial]())
         taken_back, added = sums
-        for at, row in held_before:
-            pane = self._panes.own(at.stream, at.key, at.pane_us)
-            taken_back[pane] = fold.combine(taken_back.get(pane, fold.zero), row.partial)
         for place in sorted(delta):
             for event, partials in zip(delta[place], sums, strict=True):
                 found = self._tried(window, event, is_counted=partials is added)
@@ -117,6 +111,72 @@ class StreamPanes:
                         partials[pane] = fold.combine(partials.get(pane, fold.zero), lifted)
         for pane in sorted(added.keys() | taken_back.keys()):
             self._change(pane, added.get(pane, fold.zero), taken_back.get(pane), store)
+
+    def complete(
+        self,
+        windows: Iterable[Window],
+        contents: Mapping[str, Content],
+        since_us: int,
+        store: StoreReader,
+    ) -> None:
+        """Make the panes of windows that the last program did not have, of what streams give.
+
+        A window may have panes of a program before the last one; a pane that began before there was
+        anything stays as it is. A window whose panes cannot have all goes on to lack readings.
+
+        Args:
+            windows: over streams; they lack readings until now.
+            contents: stream -> its outputs.
+            since_us: from when on these are known.
+            store: gives what memory has let go.
+        """
+        for window in windows:
+            first_us = -(-since_us // window.span_us) * window.span_us
+            every = contents[window.source.name].items()
+            content = {place: event for place, event in every if place[0] >= first_us}
+            held = [
+                each
+                for stream in self.streams_of(window)
+                for each in store.newest_panes(stream, FOR_EVER_US)
+                if each[0].pane_us >= first_us
+            ]
+            if self._complete(window, content, held, store):
+                del self._panes.begun[window.stream]
+
+    def _complete(
+        self,
+        window: Window,
+        content: Content,
+        held: Iterable[tuple[PaneId, PaneRow]],
+        store: StoreReader,
+    ) -> bool:
+        """Let a window's panes hold all outputs of a stream; return whether they do.
+
+        Args:
+            window: of the program.
+            content: the outputs; none lies in another pane than those that are given.
+            held: what is in these panes, of all lives.
+            store: gives what memory has let go.
+        """
+        from device_agent.agent.rebuilding.renewed import rest_of  # noqa: PLC0415 - seldom needed
+
+        fold, there, every = window.fold, dict[PaneId, Partial](), dict[PaneId, Partial]()
+        for at, row in held:
+            pane = self._panes.own(at.stream, at.key, at.pane_us)
+            there[pane] = fold.combine(there.get(pane, fold.zero), row.partial)
+        for place in sorted(content):
+            for pane, lifted in self._tried(window, content[place], is_counted=True):
+                every[pane] = fold.combine(every.get(pane, fold.zero), lifted)
+        is_whole = True
+        for pane in sorted(every.keys() | there.keys()):
+            added, before = every.get(pane, fold.zero), there.get(pane)
+            if before is None or fold.invertible or added == before:
+                self._change(pane, added, before, store)
+            elif (missing := rest_of(fold, added, before)) is not None:
+                self._change(pane, missing, None, store)
+            else:
+                is_whole = False
+        return is_whole
 
     def _tried(
         self, window: Window, event: Event | None, *, is_counted: bool

@@ -34,7 +34,6 @@ from lasp_edge.ordered.cells import CELL_US
 from lasp_edge.ordered.engine import Rebuilt, StreamChanges
 from lasp_edge.ordered.following import FollowingEngine
 from lasp_edge.ordered.inputs import column_cells
-from lasp_edge.ordered.item_store import FOR_EVER_US
 from lasp_edge.protocol.limits import FUTURE_US
 from lasp_edge.protocol.publication import Publication
 from lasp_edge.timers import Timer
@@ -207,6 +206,11 @@ class Streams(Part):
             book.begin(self.engine.since_us)
         if rebuilt is not None:
             self._rebuild(rebuilt, pruned_us // CELL_US * CELL_US, store)
+        windows = [each for each in self._windows if each.stream in self._panes.begun]
+        if windows:
+            since_us = self._history.cut_at(pruned_us).time_us
+            contents = self.engine.contents({each.source.name for each in windows}, since_us)
+            self.panes.complete(windows, contents, since_us, store)
 
     def _follow(self, store: StoreReader) -> None:
         """Evaluate again what the operators' entries change, and make the panes of new meanings."""
@@ -232,23 +236,10 @@ class Streams(Part):
         self._leaving.leave(self._sent, deltas, store, self._now_us)
 
     def _rebuild(self, rebuilt: Rebuilt, least_us: int, store: StoreReader) -> None:
-        """Bring streams that the last program did not have to rows and new windows.
+        """Bring streams that the last program did not have to rows.
 
-        Rows of cells that have left the store are over. A window may have panes of a program before
-        the last one; a pane that began before there was anything stays as it is.
+        Rows of cells that have left the store are over.
         """
-        for window in [each for each in self._windows if each.stream not in self._known]:
-            first_us = -(-rebuilt.since_us // window.span_us) * window.span_us
-            changes = rebuilt.deltas.get(window.source.name, {})
-            delta = {place: change for place, change in changes.items() if place[0] >= first_us}
-            held = [
-                each
-                for stream in self.panes.streams_of(window)
-                for each in store.newest_panes(stream, FOR_EVER_US)
-            ]
-            self.panes.fold(
-                window, delta, store, [each for each in held if each[0].pane_us >= first_us]
-            )
         sent = [each for each in self._sent if each.stream not in self._known]
         self._leaving.leave(sent, rebuilt.deltas, store, self._now_us)
         since_us = max(rebuilt.since_us, least_us)
