@@ -36,6 +36,7 @@ from device_agent.agent.sources.fields import Record
 from device_agent.agent.sources.mapping import FieldMapping
 from device_agent.agent.sources.mapping_options import MAPPING_OPTIONS, SPEED
 from device_agent.agent.sources.recorded_file import (
+    HEAD_BYTES,
     AnotherFileError,
     RecordedFile,
     head_of,
@@ -185,8 +186,8 @@ class Replay(Source):
             self._file = self._open_rows(self._path, offset, line)
         except (OSError, EOFError) as error:
             raise ValueError(f"cannot read {self._path}: {error}") from None
-        if mark not in {None, self._mark(offset)}:
-            self.close()
+        if mark not in {None, self._mark(offset), self._mark(min(offset, HEAD_BYTES))}:
+            self.close()  # an earlier release went by so many bytes, and by no lines
             raise AnotherFileError("its first bytes are not those that were read of it")
 
     def _mark(self, offset: int) -> str:

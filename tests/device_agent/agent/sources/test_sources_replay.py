@@ -40,7 +40,8 @@ def written(path, text, *, fresh=False):
 def cursor_at(text, offset, line):
     """Return the cursor behind so many bytes and lines of a text."""
     data = text.encode() if isinstance(text, str) else text
-    return f"{offset}:{line}:{zlib.crc32(data[: min(offset, 256)]):08x}"
+    two_lines = sum(len(each[: 1 << 14]) for each in data.splitlines(keepends=True)[:2])
+    return f"{offset}:{line}:{zlib.crc32(data[: min(offset, max(256, two_lines))]):08x}"
 
 
 def drained(replay, now_us=LATER_US):
@@ -328,6 +329,15 @@ def test_a_file_that_grew_is_read_on(tmp_path, suffix, first):
 def test_a_cursor_of_an_earlier_release_goes_on_without_a_look_at_the_head(tmp_path):
     path = written(tmp_path / "rows", rows(4))
     assert drained(source(path, cursor=f"{len(rows(2))}:2"))[0] == [2, 3]
+
+
+def test_a_cursor_of_an_earlier_release_goes_by_the_first_bytes_alone(tmp_path):
+    text = csv_rows(9, wide=99)
+    path = written(tmp_path / "rows", text)
+    offset = text.index("4,4,")
+    cursor = f"{offset}:5:{zlib.crc32(text.encode()[:256]):08x}"
+    again = source(path, "csv", cursor, time=None)
+    assert (drained(again)[0], again.news) == ([4, 5, 6, 7, 8], "")
 
 
 def test_a_file_that_cannot_be_read_is_refused(tmp_path):
