@@ -6,7 +6,9 @@ from functools import partial
 from typing import Any
 
 from cloud_tier.lander.run import ClosedSegment, LanderRun, WitnessFile
+from device_agent.agent.fleet.beats import Beats
 from device_agent.agent.panes import sinks
+from device_agent.agent.panes.flights import Flights
 from device_agent.agent.panes.sink import Sink
 from device_agent.agent.panes.sinks import Sinks
 from device_agent.gateway import core as gateway_core
@@ -16,7 +18,7 @@ from lasp_edge.protocol import listening
 from lasp_edge.protocol.acceptance import Acceptance, Accepted, Record
 from lasp_edge.protocol.acks import AckFrame
 from lasp_edge.protocol.commands import Subject
-from lasp_edge.protocol.frames import BeatFrame
+from lasp_edge.protocol.frames import BeatFrame, PresenceFrame
 from lasp_edge.protocol.listening import ListeningClock
 from lasp_edge.protocol.lives import Lives
 from lasp_edge.protocol.repeating import Repeating
@@ -223,4 +225,44 @@ def two_gateways_of_one_name_are_not_reported() -> Iterator[None]:
         return right(self, sink, frame, is_old=is_old)
 
     with replaced(Sinks, "_moves", moves):
+        yield
+
+
+@planted
+def who_answered_late_four_times_is_sent_nothing_more() -> Iterator[None]:
+    """A slow network loses four answers of a sink that is there: nothing lands there any more."""
+    right = Flights.full.fget  # type: ignore[attr-defined]
+
+    def full(self: Flights) -> bool:
+        return self.count >= self._room - self._misses or bool(right(self))
+
+    with replaced(Flights, "full", property(full)):
+        yield
+
+
+@planted
+def an_answer_to_an_older_entry_sets_back_how_far_a_sink_has_answered() -> Iterator[None]:
+    """What was recorded before a frozen entry landed is taken for later than that."""
+    right = Sinks.hear
+
+    def hear(self: Sinks, frame: AckFrame, own_s: int | None = None) -> Sink | None:
+        sink = right(self, frame, own_s)
+        if sink is not None:
+            sink.answered = sinks._latest_named(frame)  # noqa: SLF001
+        return sink
+
+    with replaced(Sinks, "hear", hear):
+        yield
+
+
+@planted
+def a_late_will_of_the_present_life_is_not_contradicted() -> Iterator[None]:
+    """A broker notices late that a connection broke: a device that is back stands as away."""
+    right = Beats._hear_presence  # noqa: SLF001
+
+    def hear(self: Beats, frame: PresenceFrame, now_us: int) -> None:
+        if frame.online or frame.sender != self._agent.replica:
+            right(self, frame, now_us)
+
+    with replaced(Beats, "_hear_presence", hear):
         yield

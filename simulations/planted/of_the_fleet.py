@@ -150,3 +150,14 @@ def what_was_accepted_alone_is_not_said_to_count_twice() -> Iterator[None]:
 
     with replaced(SourceHighs, "_count_maybe_twice", count):
         yield
+
+
+@planted
+def who_comes_and_goes_changes_no_agreement() -> Iterator[None]:
+    """A device is away, and what was remembered before still waits for it."""
+
+    def connect(_self: Peers, peer: Any, *, online: bool) -> None:
+        peer.online = online
+
+    with replaced(Peers, "_connect", connect):
+        yield
