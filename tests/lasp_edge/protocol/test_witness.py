@@ -43,6 +43,13 @@ def test_the_newest_life_is_vouched_for_and_the_furthest_of_any_life():
     assert vouched(witness, "pi-2") == (Replica(0, 0, "pi-2"), ())
 
 
+def test_a_frame_of_the_same_process_that_was_overtaken_takes_nothing_back():
+    witness, life = Witness(10), Replica(5, 9, "pi-1")
+    witness.take(beat(life, SourceHigh(1, 60, 10), SourceHigh(2, 5, 1)), 100)
+    witness.take(beat(life, SourceHigh(1, 40, 8)), 200)
+    assert vouched(witness, "pi-1") == (life, (SourceHigh(1, 60, 10), SourceHigh(2, 5, 1)))
+
+
 def test_pane_frames_tell_it_too_and_a_presence_only_the_life():
     witness = Witness(10)
     witness.take(PaneFrame(Replica(5, 9, "pi-1"), 1, (), (SourceHigh(1, 60, 10),)), 100)
