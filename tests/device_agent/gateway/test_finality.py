@@ -53,3 +53,12 @@ def test_a_window_is_completed_by_who_has_promised_past_its_end(low_us, is_compl
     )
     finality = TurnFinality(coverage, *known)
     assert finality.renames(row, WINDOW) == is_complete
+
+
+@pytest.mark.parametrize(("begun_us", "lacks"), [(19, ()), (20, ()), (21, ("a",))])
+def test_a_window_lacks_no_device_that_has_built_from_its_start_on(begun_us, lacks):
+    coverage = Coverage(80, ("a", "b"), ())
+    known = (WindowWaiting.of(()), lambda: AwaitedDevices((), ()), None)
+    begun = {"a": ((WINDOW.stream, begun_us),)}
+    finality = TurnFinality(coverage, *known, begun, promised(80), range(0), LackingStretches())
+    assert finality.excluded(WINDOW, 20, 60) == lacks

@@ -305,3 +305,13 @@ def test_a_sink_may_listen_for_less_than_a_silent_device_is_waited_for():
     assert is_listening(None, heard(60, 0), None, 60)
     assert not is_listening(None, heard(60, 0), ["a"], 60)
     assert not is_listening(40, heard(60, 0), None, 60)
+
+
+def test_who_goes_back_twice_had_come_as_far_as_before_both_times():
+    """Two late readings one after the other: all up to the first promise has been sent."""
+    known, furthest = heard(100, 0, a=said(50, 50)), []
+    for seq, low in enumerate((40, 30, 45, 50), start=2):
+        after = known.promises | Frontier({"a": said(low, 60, seq=seq)})
+        known = known._replace(promises=after, furthest_us=known.furthest_with(after, ["a"]))
+        furthest.append(dict(known.furthest_us))
+    assert furthest == [{"a": 50}, {"a": 50}, {"a": 50}, {}]
