@@ -7,7 +7,7 @@ what a late reading costs that is followed by changes everywhere.
 
 from collections.abc import Iterable
 
-from lasp_edge.ordered.deltas import Content, Delta, differences, follow
+from lasp_edge.ordered.deltas import Delta, differences, follow
 from lasp_edge.ordered.engine import StreamEngine, StreamPlan, begun
 from lasp_edge.ordered.inputs import inserted_cells
 
@@ -42,9 +42,9 @@ class FollowingEngine(StreamEngine):
         self._put_progress()
         return follow(deltas, differences(before, after))
 
-    def contents(self, names: Iterable[str], since_us: int) -> dict[str, Content]:
-        """Return the outputs of items from the last cut before a time on, as they are now."""
-        found: dict[str, Content] = {name: {} for name in names}
+    def contents(self, names: Iterable[str], since_us: int) -> dict[str, Delta]:
+        """Return the outputs of items from the last cut before a time on, from nothing."""
+        found: dict[str, Delta] = {name: {} for name in names}
         cut = self._store.cut_at(since_us)
         blocks = [(cut.time_us, cut.end_us)]
         while blocks[-1][0] != self.since_us:
@@ -58,6 +58,6 @@ class FollowingEngine(StreamEngine):
             changes = graph.update(inserted_cells(self._plan.events, cells), until_us)
             for name, content in found.items():
                 content.update(
-                    (place, new) for place, (_, new) in changes.get(name, {}).items() if new
+                    (place, (None, new)) for place, (_, new) in changes.get(name, {}).items() if new
                 )
         return found

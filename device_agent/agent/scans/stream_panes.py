@@ -21,7 +21,7 @@ from lasp_edge.language.plan import windows_of_streams
 from lasp_edge.language.regimes import PanePiece, WindowRegimes, difference
 from lasp_edge.language.streaming import plain_parts
 from lasp_edge.ordered.cells import Item
-from lasp_edge.ordered.deltas import Content, Delta
+from lasp_edge.ordered.deltas import Delta
 from lasp_edge.ordered.item_store import FOR_EVER_US
 from lasp_edge.ordered.sent_rows import packed_row, row_name
 
@@ -72,12 +72,12 @@ class StreamPanes:
         return renewed
 
     def renew(
-        self, window: Window, pieces: list[PanePiece], content: Content, store: StoreReader
+        self, window: Window, pieces: list[PanePiece], content: Delta, store: StoreReader
     ) -> None:
         """Make panes of a stream's present outputs."""
         inside = {
-            place: (None, event)
-            for place, event in content.items()
+            place: change
+            for place, change in content.items()
             if any(piece.first_us <= place[0] < piece.end_us for piece in pieces)
         }
         self.fold(window, inside, store, only=pieces)
@@ -115,7 +115,7 @@ class StreamPanes:
     def complete(
         self,
         windows: Iterable[Window],
-        contents: Mapping[str, Content],
+        contents: Mapping[str, Delta],
         since_us: int,
         store: StoreReader,
     ) -> None:
@@ -126,14 +126,14 @@ class StreamPanes:
 
         Args:
             windows: over streams; they lack readings until now.
-            contents: stream -> its outputs.
+            contents: stream -> its outputs, from nothing.
             since_us: from when on these are known.
             store: gives what memory has let go.
         """
         for window in windows:
             first_us = -(-since_us // window.span_us) * window.span_us
-            every = contents[window.source.name].items()
-            content = {place: event for place, event in every if place[0] >= first_us}
+            every = contents.get(window.source.name, {}).items()
+            content = {place: change for place, change in every if place[0] >= first_us}
             held = [
                 each
                 for stream in self.streams_of(window)
@@ -146,7 +146,7 @@ class StreamPanes:
     def _complete(
         self,
         window: Window,
-        content: Content,
+        content: Delta,
         held: Iterable[tuple[PaneId, PaneRow]],
         store: StoreReader,
     ) -> bool:
@@ -154,7 +154,7 @@ class StreamPanes:
 
         Args:
             window: of the program.
-            content: the outputs; none lies in another pane than those that are given.
+            content: the outputs, from nothing; none lies in another pane than those that are given.
             held: what is in these panes, of all lives.
             store: gives what memory has let go.
         """
@@ -165,7 +165,7 @@ class StreamPanes:
             pane = self._panes.own(at.stream, at.key, at.pane_us)
             there[pane] = fold.combine(there.get(pane, fold.zero), row.partial)
         for place in sorted(content):
-            for pane, lifted in self._tried(window, content[place], is_counted=True):
+            for pane, lifted in self._tried(window, content[place][1], is_counted=True):
                 every[pane] = fold.combine(every.get(pane, fold.zero), lifted)
         is_whole = True
         for pane in sorted(every.keys() | there.keys()):

@@ -204,13 +204,7 @@ class Streams(Part):
         rebuilt = self.engine.begin(pruned_us)
         for book in self.books.values():
             book.begin(self.engine.since_us)
-        if rebuilt is not None:
-            self._rebuild(rebuilt, pruned_us // CELL_US * CELL_US, store)
-        windows = [each for each in self._windows if each.stream in self._panes.begun]
-        if windows:
-            since_us = self._history.cut_at(pruned_us).time_us
-            contents = self.engine.contents({each.source.name for each in windows}, since_us)
-            self.panes.complete(windows, contents, since_us, store)
+        self._renew(rebuilt, pruned_us, store)
 
     def _follow(self, store: StoreReader) -> None:
         """Evaluate again what the operators' entries change, and make the panes of new meanings."""
@@ -235,17 +229,35 @@ class Streams(Part):
         self._bring(StreamChanges(deltas, []), before_us, store, [])
         self._leaving.leave(self._sent, deltas, store, self._now_us)
 
-    def _rebuild(self, rebuilt: Rebuilt, least_us: int, store: StoreReader) -> None:
-        """Bring streams that the last program did not have to rows.
+    def _renew(self, rebuilt: Rebuilt | None, pruned_us: int, store: StoreReader) -> None:
+        """Bring streams to what the last program did not have: windows, items and rows.
 
         Rows of cells that have left the store are over.
+
+        Args:
+            rebuilt: what all streams give, if one of them is another one.
+            pruned_us: what lies wholly before it may have left the store.
+            store: of what is kept.
         """
-        sent = [each for each in self._sent if each.stream not in self._known]
-        self._leaving.leave(sent, rebuilt.deltas, store, self._now_us)
-        since_us = max(rebuilt.since_us, least_us)
-        changed = {
-            name: book.changed(rebuilt.deltas.get(name, {}), since_us)
+        is_same, known = rebuilt is None, self._known
+        windows = [each for each in self._windows if each.stream in self._panes.begun]
+        books = {
+            name: book
             for name, book in self.books.items()
+            if not is_same or book.result.stream not in known
+        }
+        if rebuilt is None:
+            since_us = self._history.cut_at(pruned_us).time_us
+            names = {each.source.name for each in windows} | books.keys()
+            rebuilt = Rebuilt(self.engine.contents(names, since_us) if names else {}, since_us)
+        deltas, since_us, _ = rebuilt
+        self.panes.complete(windows, deltas, since_us, store)
+        if not is_same:
+            sent = [each for each in self._sent if each.stream not in known]
+            self._leaving.leave(sent, deltas, store, self._now_us)
+        first_us = max(since_us, pruned_us // CELL_US * CELL_US)
+        changed = {
+            name: book.changed(deltas.get(name, {}), first_us) for name, book in books.items()
         }
         self._bring(StreamChanges(changed, []), self.engine.since_us, store, [])
 

@@ -64,3 +64,26 @@ def test_a_window_that_cannot_lose_what_was_taken_back_is_said_to_lack_readings(
         assert [stream for stream, _ in device.frames(BeatFrame)[-1].begun] == [
             plan.windows["w"].stream
         ]
+
+
+@pytest.mark.parametrize("others", [[], [{"change": "0.5"}]], ids=["left out", "other parts"])
+def test_a_result_that_is_changed_and_changed_back_has_every_row(begin, others):
+    def program(*parts):
+        made = Program("water")
+        litres = made.event("litres", resolution="0.5")
+        used = made.scan("used", source=litres, scan=scans.differences(), per_device=True)
+        made.window("w", source=used, fold=folds.sum(), size_s=60, key=lambda e: e.key)
+        for each in parts:
+            made.result(used, parts=each)
+        return made.plan()
+
+    first, other = program(None), program(*others)
+    device = begin(program=first)
+    device.meter([(5 * n, 100 + n, "a") for n in range(16)])
+    device.land()
+    for at_s, plan in ((80, other), (125, first), (170, other), (215, first)):
+        run(device, plan)
+        device.meter([(at_s + 5 * n, 300 - n, "a") for n in range(9)])
+        device.meter([(at_s - 63, 40 + at_s, "a")])
+        device.land()
+        device.check()
