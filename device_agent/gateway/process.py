@@ -146,7 +146,7 @@ class GatewayProcess:
         topics, will = Topics(self._settings.fleet or self._plan.name), run.will
         return Link(
             self._broker,
-            client_id=f"{topics.root}/gateway-{readable(self._settings.name)}",
+            client_id=f"{topics.root}/gateway/{readable(self._settings.name)}",
             subscriptions=run.subscriptions,
             last_will=Will(will.topic, will.payload, 1, will.retain),
             jitter=random.Random(nonce),
