@@ -187,7 +187,7 @@ class Replay(Source):
         except (OSError, EOFError) as error:
             raise ValueError(f"cannot read {self._path}: {error}") from None
         if mark not in {None, self._mark(offset), self._mark(min(offset, HEAD_BYTES))}:
-            self.close()  # an earlier release went by so many bytes, and by no lines
+            self.close()  # an earlier release took HEAD_BYTES, whatever lines they are
             raise AnotherFileError("its first bytes are not those that were read of it")
 
     def _mark(self, offset: int) -> str:

@@ -1,11 +1,18 @@
 """Lines that no sensor writes: what a card leaves that lost power must not fill memory."""
 
 import tracemalloc
+import zlib
 
 import pytest
 
 from device_agent.agent.sources.recorded_file import LONGEST_LINE
-from tests.device_agent.agent.sources.test_sources_replay import cursor_at, drained, source, written
+from tests.device_agent.agent.sources.test_sources_replay import (
+    csv_rows,
+    cursor_at,
+    drained,
+    source,
+    written,
+)
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz"])
@@ -35,3 +42,12 @@ def test_many_long_lines_do_not_fill_memory(tmp_path, kind):
     tracemalloc.stop()
     assert values == list(range(160))
     assert most_bytes < 6 * LONGEST_LINE
+
+
+def test_a_cursor_of_an_earlier_release_goes_by_the_first_bytes_alone(tmp_path):
+    text = csv_rows(9, wide=99)
+    path = written(tmp_path / "rows", text)
+    offset = text.index("4,4,")
+    cursor = f"{offset}:5:{zlib.crc32(text.encode()[:256]):08x}"
+    again = source(path, "csv", cursor, time=None)
+    assert (drained(again)[0], again.news) == ([4, 5, 6, 7, 8], "")

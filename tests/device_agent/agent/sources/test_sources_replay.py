@@ -331,15 +331,6 @@ def test_a_cursor_of_an_earlier_release_goes_on_without_a_look_at_the_head(tmp_p
     assert drained(source(path, cursor=f"{len(rows(2))}:2"))[0] == [2, 3]
 
 
-def test_a_cursor_of_an_earlier_release_goes_by_the_first_bytes_alone(tmp_path):
-    text = csv_rows(9, wide=99)
-    path = written(tmp_path / "rows", text)
-    offset = text.index("4,4,")
-    cursor = f"{offset}:5:{zlib.crc32(text.encode()[:256]):08x}"
-    again = source(path, "csv", cursor, time=None)
-    assert (drained(again)[0], again.news) == ([4, 5, 6, 7, 8], "")
-
-
 def test_a_file_that_cannot_be_read_is_refused(tmp_path):
     path = written(tmp_path / "rows", rows(2))
     replay = source_from_spec(f"jsonl:{path}", CONTEXT)
