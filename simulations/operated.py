@@ -24,6 +24,7 @@ from simulations.fleet import Fleet
 from simulations.oracle import Reading, WindowTruth, windows
 from simulations.world.controlled import READ
 from simulations.world.faults import CALM, FaultRates
+from simulations.world.window_checks import ends_otherwise
 
 LATENESS_S: Final = 3
 """How many seconds after its time a reading comes, at most, and is on time."""
@@ -144,6 +145,8 @@ class OperatedFleet(Fleet):
         for at, rows in self.lander.revisions.items():
             written = self.written.setdefault(at, [])
             written += [WrittenRow(row, control) for row in rows[len(written) :]]
+        for wrong in ends_otherwise(self.lander.core):
+            raise AssertionError(wrong)
 
     def settle(self, steps: int = 600) -> None:
         """End all faults and run until everything landed, and all rows are final.

@@ -12,12 +12,14 @@ from device_agent.agent.rebuilding.missing import MissingPanes
 from device_agent.agent.state.store import Store
 from device_agent.gateway.finality import HeldStarts
 from device_agent.gateway.kept import FleetState
+from device_agent.gateway.unfinished import UnfinishedWindows
 from lasp_edge.language.fleet_regimes import FleetRegimes
 from lasp_edge.language.forms import WindowForm
 from lasp_edge.language.parameters import value_at
 from lasp_edge.language.regimes import WindowRegimes
 from lasp_edge.protocol.acceptance import Acceptance
 from lasp_edge.protocol.streams import stream_id
+from lasp_edge.protocol.window_rows import WindowStart
 from simulations.planted.bug import planted, replaced
 from simulations.world.keeper import SimulatedKeeper
 
@@ -126,4 +128,16 @@ def an_entry_is_numbered_by_what_was_heard_alone() -> Iterator[None]:
         return right(self, *entry, least=min(least, 1))
 
     with replaced(ControlLog, "set", set_):
+        yield
+
+
+@_planted
+def a_window_that_waits_keeps_the_end_that_it_had() -> Iterator[None]:
+    """An operator makes a window longer that has no row yet: it is due before it is over."""
+    right = UnfinishedWindows.wait
+
+    def wait(self: UnfinishedWindows, at: WindowStart, end_us: int) -> None:
+        right(self, at, self.waiting.get(at, end_us))
+
+    with replaced(UnfinishedWindows, "wait", wait):
         yield

@@ -14,6 +14,7 @@
   was final before anybody knew of the device
 - one that is written again with the same result names somebody no more, or a device of which it is
   known only now that it may lack readings there
+- while it waits for its first row, it ends when it ends by the operators' entries that are known
 """
 
 import itertools
@@ -21,7 +22,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Set
 
 from crdts.frontier import BOTTOM_US
-from device_agent.gateway.core import WaitingTerms
+from device_agent.gateway.core import GatewayCore, WaitingTerms
 from lasp_edge.folds.columns import Partial
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.status import FINAL, STATUSES, TENTATIVE
@@ -72,6 +73,14 @@ def wrong_windows(
         yield from dropped_names(lander, rows)
         if rows[-1].status != TENTATIVE and at not in closed and not plan.parameters:
             yield from _wrong_names(lander, rows[-1], terms.retain_us)
+
+
+def ends_otherwise(core: GatewayCore) -> Iterator[str]:
+    """Yield the windows without a row that wait for another end than that of their form."""
+    for at, end_us in core.windows.unfinished.waiting.items():
+        form = core._regimes.of(at.window).form_at(at.start_us)  # noqa: SLF001
+        if end_us != at.start_us + form.size_us:
+            yield f"{at} waits until {end_us}, and is {form.size_us} us long"
 
 
 def _wrong_names(lander: LandedState, row: FleetRow, retain_us: int) -> Iterator[str]:
