@@ -210,6 +210,16 @@ def test_what_a_cut_log_said_before_is_not_taken_back():
     assert recorded.values == [(1, 1, 1), (45, 50, 2)]
 
 
+def test_what_a_timer_said_before_a_cut_behind_which_nothing_is_stays_too():
+    recorded = Recorded(scans.sessions(gap_s=1e-5))
+    recorded.take(item(1, 0), frontier_us=20)
+    assert recorded.values == [(1, 1, 1)]
+    recorded.log.cut(20)
+    recorded.take(item(50, 0), frontier_us=30)
+    recorded.take(item(45, 0), frontier_us=100)
+    assert recorded.values == [(1, 1, 1), (45, 50, 2)]
+
+
 class Fractional(scans.Scan):
     """Sets its timer between two microseconds."""
 
