@@ -349,6 +349,21 @@ def test_an_answer_on_stored_entries_is_about_one_life_alone(tmp_path):
     store.close()
 
 
+def test_what_a_sinks_former_store_has_answered_is_sent_to_the_next_one(tmp_path):
+    """Both are heard before one commit: the answer is of entries that the next store has not."""
+    store, pane, row = Store(tmp_path), PaneId(10, 7, "", 3, 5), PaneRow(1, 20, (1,), dirty=1)
+    store.commit(Changes(panes={pane: row}))
+    changes = Changes(answers=[StoreWide(1, 0, Seqs(3, 5, ((1, 1),)))])
+    changes.make_dirty(1)
+    assert changes.applied(pane, row).dirty == 1
+    store.commit(changes)
+    assert dict(store.panes_named([pane]))[pane].dirty == 1
+    changes = Changes(dirtied=1, answers=[StoreWide(1, 0, Seqs(3, 5, ((1, 1),)))])
+    store.commit(changes)
+    assert dict(store.panes_named([pane]))[pane].dirty == 0, "that store has it"
+    store.close()
+
+
 def test_what_changed_of_a_key_that_is_removed_in_the_same_commit_is_not_stored(tmp_path):
     device = Device(tmp_path, greenhouse(keyed=True))
     device.read([20.0], [NOW_US])
