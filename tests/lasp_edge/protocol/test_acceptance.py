@@ -92,6 +92,15 @@ def test_the_newest_promise_counts_as_heard_when_it_first_came():
     assert (found.promises.entries, found.rows) == ({"pi-0": promise}, [])
 
 
+def test_a_beat_that_was_overtaken_states_nothing_of_windows_that_lack_readings():
+    first, newest = (
+        replace(beat(number, 10, store=STORE), begun=begun)
+        for number, begun in ((1, ()), (2, ((7, NOW_US),)))
+    )
+    for frames in ((first, newest), (newest, first), (newest, first, newest)):
+        assert accepted(*frames).begun == {"pi-0": ((7, NOW_US),)}
+
+
 def test_a_retained_beat_is_no_sign_of_life():
     assert not accepted(record(beat(1, 10), retained=True)).promises.entries
 
