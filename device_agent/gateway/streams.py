@@ -218,7 +218,10 @@ class FleetStreams:
         came, self._taken, self._entries = self._taken, [], []
         while len(self._known) > MOST_CELLS:  # the store has what this turn has taken from here on
             del self._known[next(iter(self._known))]
+        since_us = self._engine.since_us
         self._evaluator.advance(came, frontier_us, terms)
+        if self._engine.since_us != since_us and self.frontier_us is not None:
+            self.parted.forget(self._history.cut_at(self.floor_us(self.frontier_us)).time_us)
         self.stalls.look(self.frontier_us, self.parted.least)
         self._store_failed()
         changes.history |= self._history.take_changes()

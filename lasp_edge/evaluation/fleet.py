@@ -275,7 +275,8 @@ class FleetEvaluator:
         """Mark complete events in order after a change of the streams, and add what they change."""
         waited, absences = Waited(terms.promises, terms.answers_due_us), terms.absences
         if absences is not None:
-            waited = Waited(*waited[:2], absences.not_waited(terms.promises), absences.lost_us)
+            absent = absences.not_waited(terms.promises)
+            waited = Waited(*waited[:2], absent, absences.lost_us, absences.floor_us)
         self._parted.settle(deltas, self._take_marks, waited, self._engine.frontier_us)
 
     def _take_marks(self, marks: list[TakenItem]) -> dict[str, Delta]:

@@ -236,7 +236,8 @@ class PartedScans:
     def _marks(self, waited: Waited, frontier_us: int | None) -> list[TakenItem]:
         found: list[TakenItem] = []
         for event, name in self._of_marks.items():
-            reopen(self.gathered[name], waited.promises.keys(), partial(self._answers, name))
+            answers = partial(self._answers, name)
+            reopen(self.gathered[name], waited.promises.keys(), waited.floor_us, answers)
             marks = self.gathered[name].marks(waited, frontier_us)
             self._store(name)
             for place, mark in sorted(marks.items()):

@@ -30,7 +30,7 @@ What was made of a share is sent without what it still has of that: who joins it
     (True, True)
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, Self
 
@@ -123,6 +123,12 @@ INCOMPLETE: Final = -1
 IsLast = Callable[[Place, str], bool | None]
 """Returns whether an answer at an event in order of a key is the last one that is incomplete; None
 where it is complete."""
+
+
+def differs_from(answers: Mapping[str, PartAnswer] | PartAnswer, basis: bytes | None) -> bool:
+    """Return whether an answer, of each device or one of all, was made by another basis."""
+    given = [answers] if isinstance(answers, PartAnswer) else answers.values()
+    return any(each.basis != basis for each in given)
 
 
 def is_incomplete(path: tuple[int, ...]) -> bool:

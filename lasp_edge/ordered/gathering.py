@@ -25,7 +25,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from crdts.frontier import BOTTOM_US
-from lasp_edge.ordered.answers import PartAnswer
+from lasp_edge.ordered.answers import PartAnswer, differs_from
 from lasp_edge.ordered.deltas import Delta
 from lasp_edge.ordered.item_store import FOR_EVER_US
 from lasp_edge.ordered.parted import FIRST, basis_of, changes_at
@@ -70,12 +70,14 @@ class Waited(NamedTuple):
         due_us: nobody waits for answers at places before it; None: for all.
         absent: the devices that count, and that are not waited for.
         lost_us: device -> of which stretch of time it may lack readings.
+        floor_us: no answer at a place before it is taken any more.
     """
 
     promises: Mapping[str, "Promised | None"] = MappingProxyType({})
     due_us: int | None = None
     absent: frozenset[str] = frozenset()
     lost_us: Mapping[str, tuple[int, int]] = MappingProxyType({})
+    floor_us: int = BOTTOM_US
 
 
 class Promised(NamedTuple):
@@ -234,7 +236,8 @@ class Gathering:
             frontier_us: all that count had promised until then.
         """
         before, self.waited = self.waited, waited
-        if waited.promises.keys() != before.promises.keys() or waited.due_us != before.due_us:
+        is_alike = (waited.due_us, waited.floor_us) == (before.due_us, before.floor_us)
+        if not is_alike or waited.promises.keys() != before.promises.keys():
             self._touched |= self.open.keys()
         elif waited.promises != before.promises or frontier_us != self._frontier_us:
             self._touched |= self._unpromised
@@ -264,10 +267,12 @@ class Gathering:
             for each in promises
         ]
         is_answered = bool(given) and all(self.counts(each, basis) for each in given)
-        if is_answered or (due_us is not None and place[0] < due_us):
+        is_over = place[0] < self.waited.floor_us
+        if is_answered or is_over or (due_us is not None and place[0] < due_us):
             record = self._lacking(place, record, basis, answers)
-            if is_answered and record.mark == basis and record.known:
-                self._close(place, record, [each for each in given if each is not None])
+            if (is_answered or is_over) and record.mark == basis and record.known:
+                left = [] if is_over else [each for each in given if each is not None]
+                self._close(place, record, left)
             return basis
         is_contradicted = any(each is not None and each.basis != basis for each in given)
         return b"" if record.mark == basis and is_contradicted else record.mark
@@ -280,7 +285,7 @@ class Gathering:
         answers: Mapping[str, PartAnswer] | PartAnswer,
     ) -> OrderedRecord:
         """Return the record of a place that is whole, with those without whose answer it is so."""
-        promises, _, absent, lost_us = self.waited
+        promises, _, absent, lost_us, _ = self.waited
         known, is_new = absent.union(record.lacks), record.mark != basis
         if isinstance(answers, PartAnswer):  # of all, but for those that it lacked
             lacks = known.union(promises) if is_new else set(record.lacks)
@@ -372,7 +377,7 @@ class Gathering:
         unanswered = self.open.keys() - self._unpromised - self._unpassed
         found = set(unanswered)
         for place in unanswered:
-            if not self.scan.is_share_constant or _differs(self.open[place], self.basis(place)):
+            if not self.scan.is_share_constant or differs_from(self.open[place], self.basis(place)):
                 of_key = self._of_key[self.records[place].key]
                 at = bisect_left(of_key, place)
                 found |= set(of_key[max(0, at - 1) : at])
@@ -392,9 +397,3 @@ def _answer_of_all(place: Place, record: OrderedRecord) -> PartAnswer:
 
 def _has_passed(frontier_us: int | None, place: Place) -> bool:
     return frontier_us is not None and place[0] < frontier_us
-
-
-def _differs(answers: Mapping[str, PartAnswer] | PartAnswer, basis: bytes | None) -> bool:
-    """Return whether an answer was made of another share than the one that counts."""
-    given = [answers] if isinstance(answers, PartAnswer) else answers.values()
-    return any(each.basis != basis for each in given)

@@ -16,6 +16,7 @@ from lasp_edge.ordered.places import Place
 def reopen(
     gathering: Gathering,
     devices: Set[str],
+    floor_us: int,
     answers_in: Callable[[set[int]], Mapping[Place, Mapping[str, PartAnswer]]],
 ) -> None:
     """Open the events in order again that lack some device which did not count before.
@@ -23,13 +24,15 @@ def reopen(
     Args:
         gathering: the events in order.
         devices: that count now.
+        floor_us: no answer at an event before it is taken any more, so that one stays as it is.
         answers_in: gives the stored answers in some cells.
     """
     came = devices - gathering.waited.promises.keys()
     if not (came and gathering.lacks_any):
         return
     records = gathering.records
-    lacking = [at for at, each in records.items() if each.answered and came & {*each.lacks}]
+    taken = [(at, each) for at, each in records.items() if at[0] >= floor_us]
+    lacking = [at for at, each in taken if each.answered and came & {*each.lacks}]
     answers = answers_in({cell_of(place[0]) for place in lacking})
     for place in lacking:
         record = records[place]

@@ -190,3 +190,23 @@ def test_a_place_is_stored_as_open_once_another_one_comes_before_it():
     gathering.take({FIRST_END: (None, event)}, {})
     assert not gathering.records[LAST_END].answered
     assert LAST_END in gathering.changed
+
+
+def test_nobody_is_waited_for_at_places_at_which_no_answer_is_taken_any_more():
+    """One was away for longer than late readings are taken, and is back."""
+    behind = (15, "a", ("b", "", 1), (0,))
+    records = {
+        PLACE: OrderedRecord("", known=True, share=0, mark=FIRST),
+        behind: OrderedRecord("", known=True, share=0),
+    }
+    gathering = Gathering(ValueBarrier(), records, {PLACE: {"a": answer("a")}})
+    promises = dict.fromkeys("ab", Promised(1, 1, 20))
+    assert gathering.marks(Waited(promises, floor_us=10), 20) == {}
+    assert gathering.settled_us(20) == 10
+    assert gathering.marks(Waited(promises, floor_us=15), 20) == {}
+    assert gathering.settled_us(20) == 15
+    assert gathering.asked() == {behind}
+    found = gathering.records[PLACE]
+    assert (found.answered, found.lacks) == (True, ("b",))
+    basis = basis_of(PLACE, ValueBarrier().empty)
+    assert gathering.marks(Waited(promises, floor_us=20), 20) == {behind: basis}

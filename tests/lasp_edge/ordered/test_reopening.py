@@ -21,20 +21,26 @@ def gathered():
 
 def test_each_event_that_lacks_any_device_which_counts_now_is_open_and_changed():
     gathering = gathered()
-    reopen(gathering, {"d1", "d2", "d3"}, lambda _cells: STORED)
+    reopen(gathering, {"d1", "d2", "d3"}, 0, lambda _cells: STORED)
     assert set(gathering.open) == {PLACE, LATER} == gathering.changed
     assert [record.answered for record in gathering.records.values()] == [False, False, True]
 
 
 def test_of_stored_answers_those_count_by_the_basis_of_the_event():
     gathering = gathered()
-    reopen(gathering, {"d1", "d2", "d3"}, lambda _cells: STORED)
+    reopen(gathering, {"d1", "d2", "d3"}, 0, lambda _cells: STORED)
     assert gathering.open[PLACE] == {"d1": STORED[PLACE]["d1"]}
     assert gathering.open[LATER] == {}
 
 
 def test_nothing_is_opened_where_nobody_comes_whom_it_lacks():
     gathering = gathered()
-    reopen(gathering, {"d1", "d3"}, lambda _cells: STORED)
+    reopen(gathering, {"d1", "d3"}, 0, lambda _cells: STORED)
     assert not gathering.open
     assert not gathering.changed
+
+
+def test_an_event_at_which_no_answer_is_taken_any_more_stays_as_it_is():
+    gathering = gathered()
+    reopen(gathering, {"d1", "d2", "d3"}, LATER[0], lambda _cells: {})
+    assert set(gathering.open) == {LATER} == gathering.changed
