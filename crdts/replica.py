@@ -47,11 +47,16 @@ class Replica(NamedTuple):
         Raises:
             ValueError: a number is out of range, or `device` is not a name of at most 255 bytes.
         """
-        return cls(
-            need_int(incarnation, "an incarnation", below=INCARNATIONS),
-            need_int(nonce, "a nonce", below=NONCES),
-            need_text(device, "a device name", DEVICE_BYTES),
-        )
+        _check_life(incarnation, nonce)
+        return cls(incarnation, nonce, need_text(device, "a device name", DEVICE_BYTES))
+
+
+def _check_life(incarnation: Any, nonce: Any) -> None:
+    """Check the two numbers of a life, which stand in all that is sent."""
+    if type(incarnation) is not int or not 0 <= incarnation < INCARNATIONS:
+        need_int(incarnation, "an incarnation", below=INCARNATIONS)  # says what is wrong
+    if type(nonce) is not int or not 0 <= nonce < NONCES:
+        need_int(nonce, "a nonce", below=NONCES)
 
 
 NOBODY = Replica(0, 0, "")  # below every replica: the writer of what was never written
@@ -95,11 +100,8 @@ class Version(NamedTuple):
         Raises:
             ValueError: a part is not an integer in its range.
         """
-        return cls(
-            need_int(incarnation, "an incarnation", below=INCARNATIONS),
-            need_int(nonce, "a nonce", below=NONCES),
-            need_int(seq, "a seq", below=SEQS),
-        )
+        _check_life(incarnation, nonce)
+        return cls(incarnation, nonce, need_int(seq, "a seq", below=SEQS))
 
     def replica(self, device: str) -> Replica:
         """Return the replica of `device` that gave this version."""

@@ -282,8 +282,9 @@ def unsealed_pane(row: Row) -> Row:
         DamagedStoreError: the row is not what was sealed.
     """
     *content, dirty, refused, seal = row
-    masks = (dirty, refused)
-    if {type(mask) for mask in masks} != {int} or not all(0 <= mask < _MASKS for mask in masks):
+    if type(dirty) is not int or type(refused) is not int:
+        raise DamagedStoreError(_WRONG)
+    if not (0 <= dirty < _MASKS and 0 <= refused < _MASKS):
         raise DamagedStoreError(_WRONG)
     if _checksum(content) + _DIRTY * dirty + _REFUSED * refused != seal:
         raise DamagedStoreError(_WRONG)

@@ -34,6 +34,8 @@ with it alone holds its place, too."""
 PLAIN_DEPTH = 16
 """Tuples within each other, at most."""
 _LEAST, _LIMIT = -(2**63), 2**63
+_SHORT = 2**62
+"""Times, and numbers in places, are below it in magnitude."""
 _FEW, _FEW_INNER = 60, 6
 _SHORTER = 100
 _HEAD_BYTES = 9
@@ -78,7 +80,11 @@ def _are_alike(a: Any, b: Any) -> bool:
         if kind in _EXACT or (kind is float and a != 0.0):  # 0.0 equals -0.0
             return True
         if kind is tuple and len(a) <= _FEW:
-            return all(map(_are_alike, a, b))
+            for one, other in zip(a, b, strict=True):  # mostly numbers and texts: without a call
+                of = type(one)
+                if (of is not type(other) or of not in _EXACT) and not _are_alike(one, other):
+                    return False
+            return True
     return encoded(a) == encoded(b)
 
 
@@ -127,6 +133,11 @@ def _most_bytes_of(values: Sequence[Any], depth: int) -> int:
         columns = zip(*values, strict=True)  # or ValueError: not of one length
         return _HEAD_BYTES + sum([_most_bytes_of(column, depth - 1) for column in columns])
     return max([_most_bytes(value, depth) for value in values])
+
+
+def are_short_integers(values: Sequence[Any]) -> bool:
+    """Return whether some values, at least one, are integers below 2**62 in magnitude."""
+    return set(map(type, values)) == _INT and min(values) > -_SHORT and max(values) < _SHORT
 
 
 def is_short(  # noqa: C901, PLR0911, PLR0912 - every state goes through it

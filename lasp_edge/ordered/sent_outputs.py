@@ -27,12 +27,13 @@ from lasp_edge.folds.packed import MAX_BINARY_BYTES
 from lasp_edge.ordered.cells import CELL_US
 from lasp_edge.ordered.outputs import made_event
 from lasp_edge.ordered.places import OF_DEVICE, VALUE_AT, Place, Tie
-from lasp_edge.ordered.plain import check_plain, decoded, encoded
+from lasp_edge.ordered.plain import are_short_integers, check_plain, decoded, encoded
 from lasp_edge.ordered.sent_rows import Version
 from lasp_edge.ordered.short_answers import long_row, short_row
 from lasp_edge.protocol.lake_columns import ITEMS
 
-_LIMIT: Final = 2**62
+_OF_TIES: Final = frozenset({int, str})
+_TEXTS: Final = [str, str]
 OutputContent = tuple[str, Any, str, str]
 """Name of the event, value, key, and tags as canonical text."""
 
@@ -155,10 +156,11 @@ class OutputForm(NamedTuple):
 
 def _fits(at: OutputAt, content: OutputContent | None) -> bool:
     time_us, tie, path = at
-    are_whole = all(type(each) is int and abs(each) < _LIMIT for each in (time_us, *path))
-    is_tie = type(tie) is tuple and all(type(each) in {int, str} for each in tie)
+    kinds = list(map(type, tie))
+    is_tie = type(tie) is tuple and _OF_TIES.issuperset(kinds)
     # Places are compared, so what stands first in a tie is a text everywhere.
-    are_texts = len(tie) > 1 and all(type(each) is str for each in tie[:2])
+    are_texts = kinds[:2] == _TEXTS
+    are_whole = are_short_integers((time_us, *path))
     if not (are_whole and type(path) is tuple and is_tie and are_texts):
         return False
     if content is None:

@@ -23,9 +23,10 @@ from typing import Any, Final, NamedTuple
 from lasp_edge.event import short_tags, tags_of_short
 from lasp_edge.ordered.cells import CELL_US
 from lasp_edge.ordered.places import Place
-from lasp_edge.ordered.plain import check_plain, decoded, encoded
+from lasp_edge.ordered.plain import are_short_integers, check_plain, decoded, encoded
 
-_LIMIT: Final = 2**62
+_OF_VALUES: Final = frozenset({int, str})
+_OF_TEXTS: Final = {str}
 
 
 class SharedPlace(NamedTuple):
@@ -49,7 +50,7 @@ def packed_places(
 
     A share that is not known is left out.
     """
-    return encoded(tuple(_row(*each, cell_us, names) for each in sorted(places.items())))
+    return encoded(tuple([_row(*each, cell_us, names) for each in sorted(places.items())]))
 
 
 def _row(place: Place, each: SharedPlace, cell_us: int, names: Sequence[str]) -> tuple[Any, ...]:
@@ -90,12 +91,11 @@ def _named(row: Any, names: Sequence[str]) -> tuple[Any, ...]:
 
 def _fits(row: tuple[Any, ...]) -> bool:
     after_us, device, name, tags, value, path, key, *share = row
-    are_whole = all(type(each) is int and abs(each) < _LIMIT for each in (after_us, *path))
     check_plain(tuple(share))
     return (
-        are_whole
-        and type(value) in {int, str}
-        and all(type(each) is str for each in (name, tags, device, key))
+        are_short_integers((after_us, *path))
+        and type(value) in _OF_VALUES
+        and set(map(type, (name, tags, device, key))) == _OF_TEXTS
         and type(path) is tuple
         and len(share) <= 1
         and 0 <= after_us < CELL_US
