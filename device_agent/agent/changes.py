@@ -265,7 +265,9 @@ class Changes:
     abandoned: list[AbandonedPanes] = field(default_factory=list)
 
     def __bool__(self) -> bool:
-        if self.panes or self.identities or self.sources or self.counters or self.facts:
+        if self.panes or self.identities or self.sources or self.counters:
+            return True
+        if _values(self.facts) != _NO_VALUES:  # a call less: it is asked several times a tick
             return True
         stored = self.deltas or self.states or self.readings or self.replica or self.history
         panes = self.forgotten or self.dirtied or self.answers or self.abandoned

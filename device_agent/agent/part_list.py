@@ -4,7 +4,7 @@ A part that raises is counted with its reason and place, and all others are call
 nothing to say. What it wanted to be durable is not committed; what others want is.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -136,25 +136,19 @@ class PartList:
     def add_changes(self, changes: Changes) -> None:
         """Add what must be durable before anything leaves."""
         self.owes_changes = False
-        parts = self._with["take_changes"]
-        changed = ((part, part.take_changes) for part in parts if part.is_changed)
-        self._add("take_changes", changed, changes)
+        self._add("take_changes", "is_changed", changes)
 
     def add_notes(self, changes: Changes) -> None:
         """Add what may wait for a commit that comes anyway."""
-        parts = self._with["take_notes"]
-        noted = ((part, part.take_notes) for part in parts if part.has_notes)
-        self._add("take_notes", noted, changes)
+        self._add("take_notes", "has_notes", changes)
 
-    def _add(
-        self,
-        method: str,
-        asked: Iterable[tuple[Part, Callable[[], Changes | None]]],
-        changes: Changes,
-    ) -> None:
-        for part, take in asked:
+    def _add(self, method: str, is_asked: str, changes: Changes) -> None:
+        """Add what a method gives of each part that is to be asked; it is called at each tick."""
+        for part in self._with[method]:
+            if not getattr(part, is_asked):
+                continue
             try:
-                found = take()
+                found = getattr(part, method)()
                 if found is not None and found:
                     changes.add(found)
             except BaseException as error:  # noqa: BLE001 - one part's bug may not end an agent
