@@ -9,6 +9,7 @@ import pytest
 from device_agent.agent.settings import Settings
 from lasp_edge import Program
 from lasp_edge.protocol.frames import BeatFrame, PaneFrame, PresenceFrame, VariableFrame
+from lasp_edge.protocol.limits import EARLIEST_PANE_US
 from lasp_edge.protocol.sharing import SharedFrame
 from lasp_edge.units import SECOND_US
 from tests.device_agent.agents import HOUR_US, NOW_US, Device, greenhouse
@@ -163,6 +164,9 @@ def test_a_stopped_agent_goes_on_reading_after_a_restart(device):
 
 
 def test_nothing_is_promised_before_anything_is_known(device):
+    device.tick(2)
+    assert device.low_us == EARLIEST_PANE_US  # before all readings: it has only now begun
+    device.tick(20)
     device.tick(2)
     assert device.low_us is None
 
