@@ -6,7 +6,7 @@ from typing import Any
 
 from crdts.frontier import BOTTOM_US
 from device_agent.agent.fleet.beats import Beats
-from device_agent.agent.intake.batch import HeldBatches
+from device_agent.agent.intake.batch import Batch, HeldBatches
 from device_agent.agent.intake.by_column import ByColumn
 from device_agent.agent.intake.intake import Intake
 from device_agent.agent.intake.one_by_one import OneByOne
@@ -14,6 +14,7 @@ from device_agent.agent.intake.progress import SourceProgress
 from device_agent.agent.intake.source_highs import SourceHighs
 from device_agent.agent.panes.cache import PaneCache
 from device_agent.agent.panes.unlanded import Unlanded
+from device_agent.agent.stored_rows import SourceRow
 from lasp_edge.protocol.publication import Publication
 from lasp_edge.protocol.sinks import SinkLow
 from simulations.planted.bug import planted, replaced
@@ -186,4 +187,21 @@ def what_is_older_than_a_promise_is_not_looked_at() -> Iterator[None]:
         pass
 
     with replaced(Unlanded, "watch", watch):
+        yield
+
+
+@planted
+def a_page_without_readings_ends_a_promise() -> Iterator[None]:
+    """A page of a source has no reading that counts: its device promises nothing, and is left out.
+
+    So it is where all readings of a page are refused.
+    """
+    right = SourceProgress.advance
+
+    def advance(self: SourceProgress, batch: Batch, high_us: int | None, stamped: bool) -> None:  # noqa: FBT001
+        row = self._rows.get(batch.source, SourceRow())
+        self._rows[batch.source] = row._replace(stamped=False)
+        right(self, batch, high_us, stamped)
+
+    with replaced(SourceProgress, "advance", advance):
         yield

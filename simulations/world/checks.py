@@ -27,7 +27,7 @@ from lasp_edge.protocol.publication import Publication
 from simulations.world.acting import ActingChecks
 from simulations.world.age_checks import check_ages
 from simulations.world.answer_checks import unanswered
-from simulations.world.beat_checks import hasty
+from simulations.world.beat_checks import ceased, hasty, unowed
 from simulations.world.broker import NOWHERE
 from simulations.world.decoding import decoded
 from simulations.world.delivery_checks import check_connection, check_delivery, check_sinks
@@ -114,7 +114,7 @@ class Checks:
         for report in frame.reports:
             self._digests[device.name, report.variable].add(report.digest)
         check_highs(world, device, frame.highs)
-        world.trouble += hasty(device, frame)
+        world.trouble += [*hasty(device, frame), *ceased(device, frame)]
         for sink in world.sinks:
             check_done(world, device, sink, frame)
             low = frame.low_of(sink.sink, sink.lander.lake)
@@ -197,6 +197,8 @@ class Checks:
             check_ages(world, device)
         if scenario.scans:
             self._scans.stepped(world, device)
+        if scenario.synced:
+            world.trouble += unowed(device, world.now_us)
 
     def _settled(self, world: World, device: VirtualDevice) -> None:
         core = device.core

@@ -31,6 +31,8 @@ OUTCOMES = ("too_late", "in_the_future", "refused", "doubtful", "undated")
 """What is counted of readings that do not count."""
 ANSWERS = f"/{FRAME_KINDS[AckFrame.kind].topic}/"
 """Stands in the topics of what sinks answer."""
+EMPTY_EVERY = 4
+"""Readings of its second source after which there is a page without any."""
 LINES = 8
 """Lines of its recording that a source gives at once, at most."""
 
@@ -287,6 +289,8 @@ class VirtualDevice(AgentProcess):
         self.live_us.append(true_us)
         batch = Batch(LIVE, ["stamped"], [None], [1], [{}])
         self._take(batch, true_us, self._live_is_durable)
+        if len(self.live_us) % EMPTY_EVERY == 0:
+            self._take(Batch(LIVE, [], [], [], []), true_us, lambda: None)
 
     def _live_is_durable(self) -> None:
         self.unsure -= 1
