@@ -8,12 +8,14 @@ from cloud_tier.lander.run import ClosedSegment, LanderRun
 from crdts import Frontier, Membership
 from crdts.frontier import BOTTOM_US, Promise
 from crdts.replica import SEQS
+from device_agent.agent.panes.sink import Sink
+from device_agent.agent.panes.sinks import Sinks
 from device_agent.gateway import core as gateway_core
 from device_agent.gateway.panes import FleetPanes, KeyedPane
 from device_agent.gateway.store import FleetStore
 from lasp_edge.protocol import frontier
 from lasp_edge.protocol.acceptance import Acceptance, Accepted, PaneRows, Record
-from lasp_edge.protocol.acks import Answer, FormerStore
+from lasp_edge.protocol.acks import AckFrame, Answer, FormerStore
 from lasp_edge.protocol.frames import BeatFrame, PaneFrame
 from lasp_edge.protocol.frontier import Coverage, Liveness
 from simulations.planted.bug import omitted, planted, replaced
@@ -193,4 +195,20 @@ def who_is_done_is_waited_for() -> Iterator[None]:
         return right(liveness._replace(promises=Frontier(undone)), *rest)
 
     with replaced(frontier, "_standing", standing):
+        yield
+
+
+@planted
+def the_commit_of_a_sink_is_not_stored() -> Iterator[None]:
+    """A device restarts, a gateway's log was cut, and nobody knows that it lacks something."""
+    right = Sinks.hear
+
+    def hear(self: Sinks, frame: AckFrame, own_s: int | None = None) -> Sink | None:
+        had_commits, stores = self.has_commits, [sink.store for sink in self]
+        sink = right(self, frame, own_s)
+        if stores == [each.store for each in self]:
+            self.has_commits = had_commits
+        return sink
+
+    with replaced(Sinks, "hear", hear):
         yield

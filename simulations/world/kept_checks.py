@@ -5,7 +5,8 @@ that takes this up must give back what the process has in memory: as the next on
 
 - variables, and what operators have commanded
 - pane entries with the marks of sinks; and no others are dirty, where memory has all of them
-- sinks, sources, totals, and the last block of identities of each stream
+- sinks, with their commits that are not owed to it, sources, totals, and the last block of
+  identities of each stream
 """
 
 from collections.abc import Iterator
@@ -29,6 +30,8 @@ def forgotten(device: VirtualDevice) -> Iterator[str]:
     restored = kept.restored()
     after = Core(core.agent.plan, device.name, 1, restored, core.agent.settings)
     then, now = _known(after), _known(core)
+    if core.panes.sinks.has_commits:
+        del now["commits"]  # they leave with the next entry that is stored as taken
     if device.forgot:
         del now["times"]  # they are of what other devices reported, who do so again
     for name, known in now.items():
@@ -60,6 +63,7 @@ def _known(core: Core) -> dict[str, Any]:
         "sinks": [
             (row.name, row.store, row.former, row.ancestors) for row in core.panes.sinks.rows()
         ],
+        "commits": [(row.commit, row.landed) for row in core.panes.sinks.rows()],
         "times": core.intake.progress.facts(),
         "promise": core.intake.progress.promised_us,
     }
