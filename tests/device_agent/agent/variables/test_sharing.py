@@ -332,6 +332,27 @@ def test_slots_join_to_the_whole_whatever_was_added_and_are_few():
     assert sum(len(encode(state)) for state in broker.values()) < 3 * len(encode(whole)) + 4_096
 
 
+def test_wherever_a_link_breaks_the_broker_has_what_it_had(tmp_path):
+    """A slot is joined with others: it is removed only once that has left which holds the same."""
+    device, kept, before = Device(tmp_path, PLAN), dict[str, ORSet](), ORSet()
+    removed = 0
+    for value in range(0, 10**7, 40_009):
+        device.take([value], [None], [{}], name="seen")
+        of_shared = [p for p in device.tick(20) if "/shared/" in p.topic]
+        for publication in of_shared:
+            if not publication.payload:
+                removed += kept.pop(publication.topic, None) is not None
+            elif (frame := frame_in(publication.payload)).variable == "opened":
+                kept[publication.topic] = decode(frame.state)
+            now = ORSet()
+            for state in kept.values():
+                now |= state
+            assert before <= now
+            before = now
+    assert len(before.value) == value // 40_009 + 1
+    assert removed > 0
+
+
 def test_the_lander_hears_parts_of_states_and_not_what_devices_ask():
     kinds = [row for row in FRAME_KINDS.values() if "LANDER" in str(row.subscribers)]
     of_variables = {SharedFrame, SummaryFrame, RepairFrame}
