@@ -69,6 +69,20 @@ def test_a_revision_of_the_newest_window_takes_its_place(results):
     assert (document["status"], document["parts"]) == ("revised", {"mean": 46.0})
 
 
+def test_what_the_link_does_not_take_is_told_in_the_next_round(results):
+    """The link is full, whichever topic comes next: nothing is left out for good."""
+    results.take([row(0, 4200), row(0, 100, key="", window="totals")], COVERAGE)
+    told = list[str]()
+    for second in range(20):
+        for topic, *_ in results.publications(second * SECOND_US):
+            if len(told) == second:
+                results.unsent()
+                break
+            told.append(topic)
+    assert sorted(told) == sorted({*told})
+    assert {BY_ROOM, TOPICS.gateway("site 7")} < {*told}
+
+
 def test_how_far_it_is_what_failed_and_that_it_vanished_is_told(results):
     results.take([], COVERAGE, {"visits: KeyError: 'house'": 2})
     results.failed["w: ValueError"] += 1
