@@ -100,6 +100,19 @@ def test_a_device_that_catches_up_revises_the_rows_that_name_it_once():
     assert named(rows) == {}
 
 
+def test_it_is_named_no_more_from_the_very_first_row_on_that_it_had_not_promised_past():
+    rows = ResultRows()
+    rows.push(inserted(19, 20, 39), 40)
+    rows.name(absences(("attic", 20)), 40)
+    assert named(rows) == {
+        19: ((), "final", 0),
+        20: (("attic",), "final", 0),
+        39: (("attic",), "final", 0),
+    }
+    rows.name(absences(("attic", 90), caught_up=range(21, 41)), 40)
+    assert named(rows) == {20: ((), "revised", 1), 39: ((), "revised", 1)}
+
+
 def test_a_stretch_that_grows_revises_the_rows_in_it_once():
     rows, promised = ResultRows(), (("attic", 90), ("cellar", 90))
     rows.push(inserted(10, 25, 35), 40)
