@@ -8,7 +8,7 @@ from deltalake import DeltaTable
 
 from tests.cloud_tier.frames import CONNECTED, message
 from tests.cloud_tier.support_devices import rooms
-from tests.lasp_edge.protocol.support_frames import beat, panes
+from tests.lasp_edge.protocol.support_frames import ME, beat, panes
 
 PROGRAM = rooms()
 
@@ -38,6 +38,18 @@ def test_a_lake_that_was_put_back_is_another_store_once_a_device_repeats_what_it
     assert station.link.ack_frames()[-1].store == station.landing.lake_id
     station.start()
     assert station.landing.lake_id != lake
+
+
+def test_a_promise_that_came_with_the_beat_that_shows_it_speaks_of_the_store_before(station):
+    """The other device is yet to send again what the lake lacks."""
+    lake, other = station.landing.lake_id, ME._replace(device="pi-2")
+    station.turn(CONNECTED, message(panes(PROGRAM, 1)))
+    station.turn(after_s=1)
+    lacks = message(beat(2, 20, store=lake, commit=station.landing.newest + 5))
+    station.turn(message(beat(1, 50, replica=other, store=lake)), lacks)
+    station.turn(after_s=3)
+    assert station.landing.lake_id != lake
+    assert station.rows("promise") == []
 
 
 def put_back(station):
