@@ -267,7 +267,8 @@ class LakeStreams:
 
     def _terms(self, due_us: int | None, frontier: StepFrontier) -> FleetTerms:
         waited = frontier.is_over, frontier.promises, frontier.answers_due_us
-        return FleetTerms(due_us, *waited, self._absences)
+        floor_us = self._floor_us(frontier.now_us or 0)
+        return FleetTerms(due_us, *waited, self._absences, floor_us)
 
     def _chunks(
         self, cells: Cells, frontier_us: int | None

@@ -382,10 +382,9 @@ class GatewayCore:
         longest_us = max(
             (w.longest_us for w in map(self._regimes.of, self._regimes.windows)), default=0
         )
-        changes.others_below = min(
-            [frontier_us - self._terms.retain_us - longest_us, *floors.values()]
-        )
         items_us = {} if self.streams is None else self.streams.needed_from_us(frontier_us)
+        least_us = frontier_us - self._terms.retain_us - longest_us
+        changes.others_below = min([least_us, *floors.values(), *items_us.values()])
         changes.panes_below = {**floors, **items_us}
         kept_us = max(self._terms.history_us, self._terms.retain_us) + longest_us
         changes.rows_below = frontier_us - kept_us

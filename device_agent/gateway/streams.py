@@ -202,6 +202,7 @@ class FleetStreams:
                 grown=range(0) if self.frontier_us is None else finality.grown,
                 floor_us=self.floor_us(self.frontier_us or 0),
             ),
+            self.floor_us(coverage.frontier or 0),
         )
 
     def advance(self, frontier_us: int | None, changes: FleetChanges, terms: FleetTerms) -> None:

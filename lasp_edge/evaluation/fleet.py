@@ -55,6 +55,7 @@ class FleetTerms(NamedTuple):
         promises: of the devices that count, whose answers scans with local events wait for.
         answers_due_us: for answers before this time they wait no longer.
         absences: who is missing in rows; None: rows name whom they named.
+        floor_us: no answer at an event before it is taken any more, after this turn.
     """
 
     due_us: int | None = None
@@ -62,6 +63,7 @@ class FleetTerms(NamedTuple):
     promises: Mapping[str, Promised | None] = NOBODY
     answers_due_us: int | None = None
     absences: RowAbsences | None = None
+    floor_us: int = BEFORE_ALL_US
 
 
 class FleetHistory(StreamHistory):
@@ -273,10 +275,10 @@ class FleetEvaluator:
 
     def settle(self, deltas: dict[str, Delta], terms: FleetTerms) -> None:
         """Mark complete events in order after a change of the streams, and add what they change."""
-        waited, absences = Waited(terms.promises, terms.answers_due_us), terms.absences
-        if absences is not None:
+        waited = Waited(terms.promises, terms.answers_due_us, floor_us=terms.floor_us)
+        if (absences := terms.absences) is not None:
             absent = absences.not_waited(terms.promises)
-            waited = Waited(*waited[:2], absent, absences.lost_us, absences.floor_us)
+            waited = waited._replace(absent=absent, lost_us=absences.lost_us)
         self._parted.settle(deltas, self._take_marks, waited, self._engine.frontier_us)
 
     def _take_marks(self, marks: list[TakenItem]) -> dict[str, Delta]:

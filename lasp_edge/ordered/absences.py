@@ -57,7 +57,6 @@ class RowAbsences:
         is_more: whether a row that names nobody may have to name somebody since then.
         lost_us: device -> of which stretch of time readings of it may be missing.
         reached_us: rows before it may have been final, though an answer is open again.
-        floor_us: as it was given.
     """
 
     def __init__(
@@ -74,7 +73,7 @@ class RowAbsences:
     ) -> None:
         self._awaited, self._promises = awaited, promises
         self._lacking, self._lost, self._tentative = tuple(lacking), tuple(lost), tentative
-        self.again, self.is_more, self.floor_us = NO_TIMES, bool(grown), floor_us
+        self.again, self.is_more = NO_TIMES, bool(grown)
         several = [range(caught_up.start - 1, caught_up.stop - 1), grown]
         if spans := [each for each in several if each]:
             first_us = min(each.start for each in spans)

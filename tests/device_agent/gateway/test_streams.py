@@ -362,6 +362,18 @@ def test_events_in_order_that_came_while_nothing_was_local_are_published_once_it
     ]
 
 
+def test_events_in_order_older_than_late_answers_are_taken_wait_for_nobody(keeper, monkeypatch):
+    monkeypatch.setattr(streams_module, "LIVE_ITEMS", 40)
+    fleet = Fleet(barriers(local="power"), keeper)
+    for n in range(300):
+        fleet.land([fleet.reads("pi-0", 60 * n, n)], 60 * n + 30)
+    streams = fleet.gateway.core.streams
+    (gathering,) = streams.parted.gathered.values()
+    assert min(gathering.open)[0] >= streams.floor_us(streams.frontier_us)
+    assert len(gathering.open) < 70
+    assert len(gathering.records) < 200, "they leave memory, too"
+
+
 class Doors(ValueBarrier):
     name, depends = "doors", (("door", "power"), ("door", "door"))
 
