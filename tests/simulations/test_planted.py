@@ -141,7 +141,7 @@ def test_a_bug_that_replaces_what_nobody_uses_makes_the_command_fail(capsys, mon
     monkeypatch.setitem(BUGS, right.name, right._replace(plant=both))
     assert main([right.name, "--seeds", "12"]) == 1
     said = capsys.readouterr().out
-    assert "seed 0" in said
+    assert "seed " in said, "the other bug is found"
     assert f"UNUSED  {__name__}.Meter.forgotten" in said
 
 
