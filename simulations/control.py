@@ -12,6 +12,9 @@ The law, for every seed:
   under the entries that the gateway has then: nothing is missing, mixed or doubled; and each
   revision has its entry, one that the row before it did not know
 - entries for the future alone revise nothing
+- a promise counts under one log, a device as having sent what it had promised under the one before
+  (`simulations.world.log_checks`), and each process of the gateway takes the same windows for
+  unfinished as the one before it
 - of two entries at one place that counts which was typed later, whenever each was heard
 
 While running, this holds of rows that say that nobody is missing, as a device that was never heard,
@@ -94,7 +97,7 @@ CIRCUMSTANCES: Final = (
     Circumstances("early only", speaks_late=False),
     Circumstances("taken back; late readings", entries=14, takes_back=True, reads_late=True),
     Circumstances("late, building stalls", entries=12, stalls=True),
-    Circumstances("early, late; windows wait", waits_s=25),
+    Circumstances("early, late; windows wait", waits_s=12),
 )
 """What seeds go round."""
 
@@ -207,6 +210,7 @@ def _speak(fleet: OperatedFleet, about: Circumstances, random: Random) -> None:
 
 def _wrong(fleet: OperatedFleet, about: Circumstances, counts: Counter[str]) -> Iterator[str]:
     """Yield how a run broke the law, and count what came of it."""
+    yield from [*fleet.trouble, *fleet.lander.kept.wrong]
     truth, readings, entries = fleet.truth(), fleet.readings(), fleet.log.entries
     counts.update(windows=len(truth), readings=len(readings), entries=len(entries))
     counts.update(final=len(fleet.rows(FINAL)), revised=len(fleet.rows(REVISED)))

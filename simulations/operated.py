@@ -24,6 +24,7 @@ from simulations.fleet import Fleet
 from simulations.oracle import Reading, WindowTruth, windows
 from simulations.world.controlled import READ
 from simulations.world.faults import CALM, FaultRates
+from simulations.world.log_checks import LogWatch
 from simulations.world.window_checks import ends_otherwise
 
 LATENESS_S: Final = 3
@@ -61,6 +62,7 @@ class OperatedFleet(Fleet):
         written: window -> all its rows.
         logs: the logs under which rows were written, by fingerprint.
         last_set: place -> the value that was set there last, whenever that was heard.
+        trouble: what the gateway did that must never happen.
     """
 
     def __init__(
@@ -81,6 +83,8 @@ class OperatedFleet(Fleet):
         self.written: dict[WindowStart, list[WrittenRow]] = {}
         self.logs: dict[int, ControlLog] = {}
         self.last_set: dict[ControlPlace, str | None] = {}
+        self.trouble: list[str] = []
+        self._watch = LogWatch()
 
     @property
     def log(self) -> ControlLog:
@@ -147,6 +151,7 @@ class OperatedFleet(Fleet):
             written += [WrittenRow(row, control) for row in rows[len(written) :]]
         for wrong in ends_otherwise(self.lander.core):
             raise AssertionError(wrong)
+        self.trouble += self._watch.wrong(self.world.sinks[0])
 
     def settle(self, steps: int = 600) -> None:
         """End all faults and run until everything landed, and all rows are final.

@@ -1,6 +1,6 @@
 """Bugs of windows with parameters: they break the law of `simulations.control`.
 
-They cannot show in the worlds of the other bugs, in which no operator changes a parameter.
+They cannot show in most worlds of the other bugs, in which no operator changes a parameter.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,7 +17,9 @@ from lasp_edge.language.fleet_regimes import FleetRegimes
 from lasp_edge.language.forms import WindowForm
 from lasp_edge.language.parameters import value_at
 from lasp_edge.language.regimes import WindowRegimes
-from lasp_edge.protocol.acceptance import Acceptance
+from lasp_edge.protocol.acceptance import Acceptance, Accepted, Record
+from lasp_edge.protocol.commands import CommandFrame
+from lasp_edge.protocol.frontier import Liveness
 from lasp_edge.protocol.streams import stream_id
 from lasp_edge.protocol.window_rows import WindowStart
 from simulations.planted.bug import planted, replaced
@@ -140,4 +142,32 @@ def a_window_that_waits_keeps_the_end_that_it_had() -> Iterator[None]:
         right(self, at, self.waiting.get(at, end_us))
 
     with replaced(UnfinishedWindows, "wait", wait):
+        yield
+
+
+@_planted
+def an_entry_forgets_how_far_who_promises_less_had_promised() -> Iterator[None]:
+    """A late reading comes, then an entry: rows name a device that had sent all before both."""
+    right = Liveness.voided
+
+    def voided(self: Liveness) -> Liveness:
+        return right(self._replace(furthest_us={}))
+
+    with replaced(Liveness, "voided", voided):
+        yield
+
+
+@partial(planted, needs="operated")
+def a_promise_that_came_with_an_entry_is_under_it() -> Iterator[None]:
+    """A promise and an entry come with one commit: the promise counts as if it knew the entry."""
+    right = Acceptance.take_command
+
+    def take_command(
+        self: Acceptance, frame: CommandFrame, record: Record, accepted: Accepted
+    ) -> None:
+        before = accepted.promises, accepted.begun
+        right(self, frame, record, accepted)
+        accepted.promises, accepted.begun = before
+
+    with replaced(Acceptance, "take_command", take_command):
         yield

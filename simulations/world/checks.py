@@ -37,6 +37,7 @@ from simulations.world.frontier_checks import FrontierWatch, unfinished
 from simulations.world.gateway import VirtualGateway
 from simulations.world.kept_checks import forgotten
 from simulations.world.landed_checks import check_landed, check_own_samples, check_shared, misdated
+from simulations.world.log_checks import LogWatch
 from simulations.world.lost_checks import unnamed
 from simulations.world.process_checks import (
     check_clock,
@@ -81,7 +82,7 @@ class Checks:
         self.quiet = False
         self._acting, self._scans = ActingChecks(), ScanChecks()
         self._order = FleetOrderChecks()
-        self._frontiers = FrontierWatch()
+        self._frontiers, self._logs = FrontierWatch(), defaultdict[str, LogWatch](LogWatch)
         self._dots: dict[tuple[Any, ...], Any] = {}
         self._last_seq: dict[Replica, int] = {}
         self._digests: dict[tuple[str, str], set[int]] = defaultdict(set)
@@ -170,6 +171,8 @@ class Checks:
             world.stores.add(sink.lander.lake)
             world.trouble += self._frontiers.wrong(sink, world.step_number)
             world.trouble += [*unanswered(world, sink, world.step_number), *_not_durable(sink)]
+            if world.scenario.operated:
+                world.trouble += self._logs[sink.sink].wrong(sink)
         if world.scenario.ordered:
             self._order.stepped(world)
         devices = world.running()

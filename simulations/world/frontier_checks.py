@@ -23,6 +23,7 @@ from lasp_edge.protocol.status import TENTATIVE
 from simulations.world.faults import STEP_US
 from simulations.world.landed import LandedState
 from simulations.world.sinks import AnySink
+from simulations.world.window_checks import pruned_too_soon
 
 LOOK_STEPS = 4
 """Steps between two looks at who holds the frontier: what is wrong there lasts."""
@@ -36,6 +37,7 @@ class FrontierWatch:
     def __init__(self) -> None:
         self._before: dict[str, int | None] = {}
         self._heard: dict[tuple[str, str], Promise] = {}
+        self._pruned: dict[str, object] = {}
 
     def wrong(self, sink: AnySink, step: int) -> Iterator[str]:
         """Yield what is wrong with a sink's frontier."""
@@ -45,11 +47,9 @@ class FrontierWatch:
         after_us = self._before[lander.file] = lander.coverage.frontier
         if step % LOOK_STEPS == 0:
             yield from _held_back(sink, after_us)
-            yield from _kept_by_the_broker(sink)
-            yield from self._heard_again(sink)
-        yield from _listened(sink)
-        yield from _forgotten(sink, step)
-        yield from [*sink.wrong, *lander.written_again]
+            yield from [*_kept_by_the_broker(sink), *self._heard_again(sink)]
+        yield from [*_listened(sink), *_forgotten(sink, step)]
+        yield from [*self._deleted(sink), *sink.wrong, *lander.kept.wrong]
         if after_us == before_us or is_first:
             return
         if after_us is None or (before_us is not None and after_us < before_us):
@@ -66,6 +66,13 @@ class FrontierWatch:
                 yield f"the frontier of {lander.lake} passed the promise of {device}"
         if _never_heard(sink, lander):
             yield f"the frontier of {lander.lake} moved before all of the roster were heard"
+
+    def _deleted(self, sink: AnySink) -> Iterator[str]:
+        """Yield the windows of which a sink has deleted panes that they may need."""
+        kept, file = sink.lander.kept, sink.lander.file
+        if kept.pruned is not self._pruned.get(file):
+            self._pruned[file] = kept.pruned
+            yield from pruned_too_soon(sink.lander, sink.terms.retain_us)
 
     def _heard_again(self, sink: AnySink) -> Iterator[str]:
         """Yield the promises that came later than they first did."""

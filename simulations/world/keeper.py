@@ -1,7 +1,7 @@
 """What a simulated gateway keeps: the state of its core as plain tables, without a file."""
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from crdts import Frontier, Membership
 from crdts.frontier import BOTTOM_US
@@ -33,7 +33,8 @@ class SimulatedKeeper:
         state: all else.
         taken: how many entries were committed.
         commits: how often anything was.
-        again: the entries that were committed though they were there.
+        wrong: what was committed, and should not have been.
+        pruned: F at the last time that panes were deleted, and below which start, by stream.
     """
 
     def __init__(self, membership: Membership | None = None) -> None:
@@ -45,7 +46,8 @@ class SimulatedKeeper:
         self.moved_by = Frontier()
         self._lives_us: dict[str, dict[tuple[int, int], int]] = {}
         self.taken = self.commits = 0
-        self.again: list[str] = []
+        self.wrong: list[str] = []
+        self.pruned: tuple[int, Mapping[int, int]] | None = None
         self._places: dict[int, dict[int, set[PaneKey]]] = {}
         self._starts: dict[int, list[int]] = {}
         self._history: dict[HistoryId, HistoryRow] = {}
@@ -134,7 +136,7 @@ class SimulatedKeeper:
         for stream, pane_us, key, writer, seq, partial in changes.entries:
             at = (stream, key, pane_us, *writer)
             if at in self.panes and self.panes[at][0] >= seq:
-                self.again.append(f"version {seq} of {at} was committed again")
+                self.wrong.append(f"version {seq} of {at} was committed again")
             self.panes[at] = (seq, partial)
             if before_us is not None:
                 self.came_us[at] = before_us
@@ -144,16 +146,21 @@ class SimulatedKeeper:
             places.setdefault(pane_us, set()).add(at)
         if changes.state is not None:
             self._note_promises(changes.state)
-        for row in changes.rows:
+        self._take_rows(changes.rows)
+        self._history |= changes.history
+        self._results |= changes.result_parts
+        self.state = changes.state or self.state
+        if changes.panes_below and self.state.frontier_us is not None:
+            self.pruned = self.state.frontier_us, changes.panes_below
+
+    def _take_rows(self, new: Iterable[FleetRow]) -> None:
+        for row in new:
             rows = self.revisions.setdefault(row.at, [])
             names = {*rows[-1].excluded}.difference(row.excluded) if rows else ()
             if names:
                 reached_us = {each: self.reached_us.get(each, BOTTOM_US) for each in names}
                 self.dropped[row.at, row.revision] = reached_us
             rows.append(row)
-        self._history |= changes.history
-        self._results |= changes.result_parts
-        self.state = changes.state or self.state
 
     def _note_promises(self, state: FleetState) -> None:
         """Note how far each device has ever promised: later, it may promise less."""
@@ -169,3 +176,9 @@ class SimulatedKeeper:
         """Return how far lives of a device before its newest one had promised, at most."""
         lives = self._lives_us.get(device, {})
         return max([lives[life] for life in sorted(lives)[:-1]], default=BOTTOM_US)
+
+    def last_below(self, stream: int, below_us: int) -> int | None:
+        """Return the start of the last pane of a stream before a time, if there is one."""
+        starts = self._starts.get(stream, [])
+        place = bisect_left(starts, below_us)
+        return starts[place - 1] if place else None

@@ -105,11 +105,6 @@ class LandedState:
         return self._keeper.taken
 
     @property
-    def written_again(self) -> list[str]:
-        """The entries that were committed though they were there."""
-        return self._keeper.again
-
-    @property
     def revisions(self) -> dict[WindowStart, list[FleetRow]]:
         """Window -> all its rows."""
         self.commit(None)

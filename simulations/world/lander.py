@@ -4,7 +4,7 @@ What is accepted is joined when somebody looks, or when the lander commits: so t
 commit are made once.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from crdts import Frontier, Lattice, Membership, Replica
 from device_agent.gateway.alerts import FleetAlerts
@@ -19,7 +19,9 @@ from lasp_edge.protocol.greetings import Greetings
 from lasp_edge.protocol.overheard import Overheard
 from lasp_edge.protocol.sharing import SummaryFrame
 from lasp_edge.protocol.sinks import DEFAULT_SINK
+from lasp_edge.protocol.status import TENTATIVE
 from lasp_edge.protocol.topics import Topics
+from lasp_edge.protocol.window_rows import FleetRow
 from lasp_edge.units import SECOND_US
 from simulations.world.decoding import decoded
 from simulations.world.keeper import SimulatedKeeper
@@ -108,6 +110,8 @@ class SimulatedLander(LandedState):
             remembered=self.alerts.remembered(),
         )
         after.refused = self.refused
+        if plan is self.plan:
+            self._keeper.wrong += _other_windows(self.core, after.core)
         return after
 
     def commit(self, now_us: int | None) -> None:
@@ -120,10 +124,16 @@ class SimulatedLander(LandedState):
         pending, self._pending = self._pending, Accepted()
         changes = self.core.join(pending, listening).changes
         self._keeper.commit(changes)
+        if any(row.status != TENTATIVE for row in self._unfinished()):
+            self.restarted(self.plan, self.process)  # such rows are rare: it compares them
         self.alerts.take(changes.rows, self.core.fold_at)
         streams = self.core.streams
         if streams is not None:
             self.alerts.take_results(streams.take_final(), streams.newest())
+
+    def _unfinished(self) -> Iterable[FleetRow]:
+        """Return the rows of unfinished windows, where operators change windows."""
+        return self.core.windows.unfinished.rows.values() if self.plan.parameters else ()
 
     def disconnected(self) -> None:
         """Note that nothing is heard: nobody's silence counts."""
@@ -192,6 +202,14 @@ class SimulatedLander(LandedState):
         known = 0 if control is None else control.control
         (frame,) = answer.frames(*head, now_us // SECOND_US, known)
         return frame
+
+
+def _other_windows(before: GatewayCore, after: GatewayCore) -> Iterator[str]:
+    """Yield the windows that only a process, or only the next one, takes for unfinished."""
+    known, found = before.windows.unfinished.rows, after.windows.unfinished.rows
+    for at in sorted(known.keys() ^ found.keys()):
+        which = "first" if at in known else "second"
+        yield f"of two processes of a sink only the {which} one takes {at} for unfinished"
 
 
 def overheard(plan: Plan, states: dict[str, Lattice]) -> Overheard:

@@ -12,6 +12,7 @@
   as far as windows are passed, where it is longer now (it may promise less later)
 - it names each device of which readings may be missing there, as a store of it was lost, unless it
   was final before anybody knew of the device
+- what is deleted of its panes is in no window that still takes late readings
 - one that is written again with the same result names somebody no more, or a device of which it is
   known only now that it may lack readings there
 - while it waits for its first row, it ends when it ends by the operators' entries that are known
@@ -81,6 +82,17 @@ def ends_otherwise(core: GatewayCore) -> Iterator[str]:
         form = core._regimes.of(at.window).form_at(at.start_us)  # noqa: SLF001
         if end_us != at.start_us + form.size_us:
             yield f"{at} waits until {end_us}, and is {form.size_us} us long"
+
+
+def pruned_too_soon(lander: LandedState, retain_us: int) -> Iterator[str]:
+    """Yield the windows of which panes were just deleted, and that still take late readings."""
+    frontier_us, below_us = lander.kept.pruned or (BOTTOM_US, {})
+    for name, window in lander.plan.windows.items():
+        if window.stream in below_us and name != OPERATED:  # its size is another one each time
+            last_us = lander.kept.last_below(window.stream, below_us[window.stream])
+            end_us = (last_us or BOTTOM_US) // window.slide_us * window.slide_us + window.size_us
+            if end_us > frontier_us - retain_us:
+                yield f"{lander.file} deleted panes of {name} up to {end_us}, at {frontier_us}"
 
 
 def _wrong_names(lander: LandedState, row: FleetRow, retain_us: int) -> Iterator[str]:
