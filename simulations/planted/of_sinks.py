@@ -212,3 +212,17 @@ def the_commit_of_a_sink_is_not_stored() -> Iterator[None]:
 
     with replaced(Sinks, "hear", hear):
         yield
+
+
+@partial(planted, needs="roster")
+def whoever_speaks_is_expected_beside_the_roster() -> Iterator[None]:
+    """A device that is in no roster is connected, and each window waits for it, and counts it."""
+    right = frontier._standing  # noqa: SLF001 - a bug is planted from outside
+
+    def standing(liveness: Liveness, roster: Any, dead_after_us: int) -> Any:
+        spoke = liveness.promises.entries
+        known = None if roster is None else {*roster, *spoke}
+        return right(liveness, known, dead_after_us)
+
+    with replaced(frontier, "_standing", standing):
+        yield

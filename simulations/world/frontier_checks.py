@@ -9,7 +9,8 @@
 - where all that are waited for have ended, no row is tentative
 - an answer that did not leave leaves as soon as it can, with all that was in it
 - what a device had sent before it was retired is not refused
-- a device of the roster that was never heard is waited for, for as long as one that is silent
+- a device of the roster that was never heard is waited for, for as long as one that is silent;
+  windows expect nobody else than the roster, or whoever was heard, without those that are retired
 - a promise came from its device, and is not one that the broker had kept; one that comes again
   was heard when it first came
 """
@@ -46,7 +47,7 @@ class FrontierWatch:
         before_us = self._before.get(lander.file)
         after_us = self._before[lander.file] = lander.coverage.frontier
         if step % LOOK_STEPS == 0:
-            yield from _held_back(sink, after_us)
+            yield from [*_held_back(sink, after_us), *_expects_others(sink)]
             yield from [*_kept_by_the_broker(sink), *self._heard_again(sink)]
         yield from [*_listened(sink), *_forgotten(sink, step)]
         yield from [*self._deleted(sink), *sink.wrong, *lander.kept.wrong]
@@ -89,6 +90,13 @@ def _expected(sink: AnySink) -> list[str]:
     known, roster = sink.lander.promises.entries, sink.terms.roster
     retired = sink.lander.membership.retired
     return [device for device in (known if roster is None else roster) if device not in retired]
+
+
+def _expects_others(sink: AnySink) -> Iterator[str]:
+    """Yield that a sink's windows expect other devices than they should."""
+    found = {*sink.lander.coverage.expected}
+    if sink.lander.listening is not None and found != {*_expected(sink)}:
+        yield f"{sink.lander.lake} expects {sorted(found)}, not {sorted(_expected(sink))}"
 
 
 def _never_heard(sink: AnySink, lander: LandedState) -> bool:

@@ -22,8 +22,8 @@ def unnamed(world: World, device: VirtualDevice, sink: AnySink) -> Iterator[str]
     if since_us > sink.lander.kept.earlier_us(device.name):
         yield f"{sink.sink} takes what {device.name} promises for what its lost store had promised"
     doubt_us = device.core.intake.highs.furthest_doubt_us()
-    retired = device.name in world.operator.commands.membership.entries
-    if doubt_us is None or retired or world.scenario.silent_s or sink.former:
+    is_apart = _is_apart(world, device.name, sink)
+    if doubt_us is None or is_apart or world.scenario.silent_s or sink.former:
         return  # a new store may have passed windows before it heard of the device
     if doubt_us < device.core.intake.progress.floor_us:
         return
@@ -38,6 +38,13 @@ def unnamed(world: World, device: VirtualDevice, sink: AnySink) -> Iterator[str]
         for line in lacking:
             if line.room == at.key and at.start_us <= line.time_us < row.end_us:
                 yield f"{at} lacks {line} of {device.name}, and does not name it"
+
+
+def _is_apart(world: World, device: str, sink: AnySink) -> bool:
+    """Return whether windows may be without a device: it was retired, or is not in the roster."""
+    roster = sink.terms.roster
+    is_listed = roster is None or device in roster
+    return not is_listed or device in world.operator.commands.membership.entries
 
 
 def _lost(
