@@ -111,6 +111,20 @@ def a_promise_passes_what_is_still_to_be_built() -> Iterator[None]:
 
 
 @_planted
+def what_is_still_to_be_built_is_forgotten_with_the_next_entry() -> Iterator[None]:
+    """An operator speaks once more while a device still builds panes: it never makes these."""
+    right = MissingPanes.follow
+
+    def follow(self: MissingPanes, log: ControlLog) -> None:
+        for pieces in self._unbuilt.values():
+            pieces.clear()
+        right(self, log)
+
+    with replaced(MissingPanes, "follow", follow):
+        yield
+
+
+@_planted
 def what_is_said_of_one_device_is_not_known_to_the_gateway() -> Iterator[None]:
     """One device has an offset of its own: its panes are taken for those of no window."""
 

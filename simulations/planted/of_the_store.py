@@ -11,11 +11,13 @@ from device_agent.agent.intake.identities import Identities
 from device_agent.agent.intake.intake import Intake
 from device_agent.agent.panes.cache import PaneCache
 from device_agent.agent.panes.panes import Panes
+from device_agent.agent.parts import StoreReader
 from device_agent.agent.state.counters import Counters
 from device_agent.agent.state.store import NEVER_US, Store
 from device_agent.agent.state.stored import Stored
 from device_agent.agent.stored_rows import BlockId, PaneId
 from device_agent.storage.sealed_file import finding_damage, transaction
+from lasp_edge.folds.columns import Partial
 from simulations.planted.bug import planted, replaced
 
 _of_narrow = partial(planted, needs="narrow")
@@ -63,6 +65,21 @@ def a_block_that_changes_late_counts_as_the_last_of_its_stream() -> Iterator[Non
         return taken
 
     with replaced(Identities, "take_changed", take_changed):
+        yield
+
+
+@_of_narrow
+def an_entry_that_left_memory_begins_again() -> Iterator[None]:
+    """A reading comes late to a pane that memory has let go: all that it held counts no more."""
+
+    def held(self: Panes, pane: PaneId, _store: StoreReader) -> Partial | None:
+        entry = self.entries.get(pane)
+        return None if entry is None else entry.partial
+
+    def held_column(self: Panes, panes: Sequence[PaneId], _store: StoreReader) -> list[Partial]:
+        return [self.entries[pane].partial for pane in panes if pane in self.entries]
+
+    with replaced(Panes, "held", held), replaced(Panes, "held_column", held_column):
         yield
 
 
