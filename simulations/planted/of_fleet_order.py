@@ -342,3 +342,20 @@ omitted(
     (),
     NEEDED,
 )
+
+
+@of_order
+def what_no_longer_fits_into_an_entry_overwrites_it() -> Iterator[None]:
+    """A cell is so large that it needs a second entry, and what was in the first one is lost."""
+
+    def entries(
+        self: LeavingCells, stream: int, cell_us: int, new: dict[Any, Any], store: Any
+    ) -> Iterator[tuple[PaneId, bytes]]:
+        number, last = self._last(stream, cell_us, store)
+        whole = self._form.joined(last, new)
+        fits = len(self._form.packed(whole)) <= leaving.MOST_BYTES
+        parts = self._parts(whole if fits else new) if whole != last else ()
+        yield from ((self._pane(stream, cell_us, at), p) for at, p in enumerate(parts, number))
+
+    with replaced(LeavingCells, "_entries", entries):
+        yield

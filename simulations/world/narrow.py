@@ -22,6 +22,7 @@ from typing import Final
 
 from device_agent.agent.intake import identities, intake
 from device_agent.agent.panes import cache, sender
+from device_agent.agent.scans import leaving
 from device_agent.agent.state import stored
 from device_agent.agent.timing import waiting
 from device_agent.agent.variables import states
@@ -62,8 +63,10 @@ OF_ORDER: Final[tuple[tuple[ModuleType, str, int], ...]] = (
     (fleet_streams, "MOST_CELLS", 4),
     (fleet_history, "MOST_PARTS", 2),
     (fleet_history, "MOST_KNOWN", 2),
+    (leaving, "MOST_BYTES", 60),
 )
-"""What lets streams over the fleet be cut within a minute, and their rows be in several parts."""
+"""What lets streams over the fleet be cut within a minute, and their cells and rows be in several
+parts."""
 
 
 OF_PROCESSES: Final[tuple[tuple[ModuleType, str, int], ...]] = ((acks, "RUNS_IN_AN_ACK", 1),)
