@@ -9,8 +9,8 @@
 
 from collections.abc import Iterator
 
-from device_agent.agent.intake.progress import NO_TIME
 from lasp_edge.protocol.frames import EVERY_WINDOW, BeatFrame
+from lasp_edge.protocol.limits import EARLIEST_PANE_US
 from simulations.world.device import VirtualDevice
 
 
@@ -33,7 +33,8 @@ def hasty(device: VirtualDevice, frame: BeatFrame) -> Iterator[str]:
 def ceased(device: VirtualDevice, frame: BeatFrame) -> Iterator[str]:
     """Yield the sinks to which a beat promises nothing, though the device has promised before."""
     core = device.core
-    if core.intake.progress.promised_us == NO_TIME or core.agent.clock.holds_back:
+    # Who begins promises the time before all readings, and nothing where none comes.
+    if core.intake.progress.promised_us <= EARLIEST_PANE_US or core.agent.clock.holds_back:
         return
     if core.panes.cache.is_complete and any(low.low_us is None for low in frame.lows):
         yield f"{device.name} promises nothing, and had promised {core.intake.progress.promised_us}"
