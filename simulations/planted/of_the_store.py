@@ -10,7 +10,7 @@ from device_agent.agent.core import Durable
 from device_agent.agent.intake.identities import Identities
 from device_agent.agent.intake.intake import Intake
 from device_agent.agent.panes.cache import PaneCache
-from device_agent.agent.panes.panes import Panes
+from device_agent.agent.panes.panes import PaneEntry, Panes
 from device_agent.agent.parts import StoreReader
 from device_agent.agent.state.counters import Counters
 from device_agent.agent.state.store import NEVER_US, Store
@@ -88,10 +88,10 @@ def the_newest_of_what_leaves_memory_bounds_the_promise() -> Iterator[None]:
     """Entries leave memory before they have landed, and the promise passes the oldest of them."""
     right = PaneCache._note_evicted  # noqa: SLF001 - a bug is planted from outside
 
-    def note_evicted(self: PaneCache, panes: Sequence[PaneId]) -> None:
+    def note_evicted(self: PaneCache, dirty: Sequence[tuple[PaneId, PaneEntry]]) -> None:
         before_us = self._oldest_us
-        right(self, panes)
-        self._oldest_us = max([before_us, *[pane.pane_us for pane in panes]])
+        right(self, dirty)
+        self._oldest_us = max([before_us, *[pane.pane_us for pane, _ in dirty]])
 
     with replaced(PaneCache, "_note_evicted", note_evicted):
         yield

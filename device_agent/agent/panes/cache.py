@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from device_agent.agent.panes.flights import LAST_TIMEOUT_US
-from device_agent.agent.panes.panes import NEVER_US, Panes
+from device_agent.agent.panes.panes import NEVER_US, PaneEntry, Panes
 from device_agent.agent.panes.sender import FIRST_REFUSAL_US, LAST_REFUSAL_US
 from device_agent.agent.panes.sinks import Sinks
 from device_agent.agent.parts import StoreKeeper
@@ -230,30 +230,33 @@ class PaneCache:
         Some of those that were not sent yet stay, and those that are in flight.
         """
         entries = self._panes.entries
-        excess, unsent, evicted = len(entries) - self.most * 3 // 4, PAGE, []
+        excess, unsent, evicted = len(entries) - self.most * 3 // 4, PAGE, dict[PaneId, PaneEntry]()
         for pane in sorted(entries):  # they came nearly in this order
             entry = entries[pane]
-            if entry.dirty and not entry.tries and unsent:
-                unsent -= 1
-                continue
-            if entry.tries and entry.dirty and self._sinks.is_in_flight(self._panes.key(pane)):
-                continue
-            evicted.append(pane)
+            if entry.dirty:
+                if entry.tries:
+                    if self._sinks.is_in_flight(self._panes.key(pane)):
+                        continue
+                elif unsent:
+                    unsent -= 1
+                    continue
+            evicted[pane] = entry
             if len(evicted) == excess:
                 break
-        self._note_evicted([pane for pane in evicted if entries[pane].dirty])
+        self._note_evicted([(pane, entry) for pane, entry in evicted.items() if entry.dirty])
         self._panes.evict(evicted)
 
-    def _note_evicted(self, panes: Sequence[PaneId]) -> None:
+    def _note_evicted(self, dirty: Sequence[tuple[PaneId, PaneEntry]]) -> None:
         """Note that dirty entries are in the store alone; what was not sent is swept yet."""
-        if not panes:
+        if not dirty:
             return
-        self._panes.alone += len(panes)
+        self._panes.alone += len(dirty)
         self._stale = True
-        known_us = [] if self._oldest_us == NEVER_US else [self._oldest_us]
-        self._oldest_us = min([*known_us, *[pane.pane_us for pane in panes]])
-        entries = self._panes.entries
-        unsent = [(*pane[3:], entries[pane].seq - 1) for pane in panes if not entries[pane].tries]
+        oldest_us = min([pane.pane_us for pane, _ in dirty])
+        known_us = oldest_us if self._oldest_us == NEVER_US else self._oldest_us
+        self._oldest_us = min(known_us, oldest_us)
+        unsent = [(pane[3], pane[4], entry.seq) for pane, entry in dirty if not entry.tries]
         if unsent:
-            before = EntryKey(*min(unsent))
+            incarnation, nonce, seq = min(unsent)
+            before = EntryKey(incarnation, nonce, seq - 1)
             self._after = before if self._after is None else min(self._after, before)
