@@ -11,6 +11,7 @@ on their order, so devices, simulator and Spark agree to the last bit.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
 from math import ceil, floor, log10
@@ -192,9 +193,8 @@ class Resolution:
 
     def _recalled(self, values: Sequence[Any], known: dict[float, int]) -> list[int] | None:
         """Return the same; each value is computed once."""
-        found: list[Any] = list(map(known.get, values))
-        if None not in found:
-            return found
+        with suppress(KeyError):  # most often every value has come before
+            return list(map(known.__getitem__, values))
         new = list(set(values).difference(known))
         if len(known) + len(new) > KEPT_VALUES:
             self._known = None

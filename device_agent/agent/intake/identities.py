@@ -181,9 +181,10 @@ class Block:
             ordered = sorted(zip(times_us, values, strict=True))
             times_us, values = list(map(itemgetter(0), ordered)), list(map(itemgetter(1), ordered))
         steps = list(map(sub, times_us, chain((self.start_us,), times_us)))
-        least = min(values)
-        of_steps = _columns(steps) or [bytes(len(steps))]
-        of_values = _columns_of_small([value - least for value in values])
+        of_steps, least = _columns(steps) or [bytes(len(steps))], min(values)
+        # Most often they are few steps apart, or all the same.
+        is_even = values.count(least) == len(values)
+        of_values = [] if is_even else _columns_of_small([value - least for value in values])
         return b"".join([_HEAD.pack(len(of_steps), len(of_values), least), *of_steps, *of_values])
 
 
@@ -200,12 +201,14 @@ def _columns(numbers: list[int]) -> list[bytes]:
 
 
 def _columns_of_small(numbers: list[int]) -> list[bytes]:
-    """Return what `_columns` does, by a shorter way where each number fits into a byte."""
+    """Return what `_columns` does, by a shorter way where each number fits into a byte.
+
+    One of them at least is not zero.
+    """
     try:
-        column = bytes(numbers)
+        return [bytes(numbers)]
     except ValueError:
         return _columns(numbers)
-    return [column] if any(numbers) else []
 
 
 def _unpacked(stored: bytes) -> tuple[list[int], list[int]]:
@@ -314,14 +317,15 @@ class Identities:
 
     def take_changed(self) -> dict[BlockId, bytes]:
         """Return the blocks that changed since the last time, as bytes."""
-        taken = {}
+        taken, last, highs = {}, dict[tuple[str, str], int](), self._highs
         for block in sorted(self._changed, key=attrgetter("name")):
-            event, tags, number = block.name
-            taken[block.name] = block.packed()
-            # The stream that changed last stands last, so that the first are the least in use.
-            known = self._highs.pop((event, tags), number)
-            self._highs[event, tags] = max(known, number)
+            event, tags, number = name = block.name
+            taken[name] = block.packed()
+            last[event, tags] = number
             block.changed = False
+        for stream, number in last.items():
+            # The stream that changed last stands last, so that the first are the least in use.
+            highs[stream] = max(highs.pop(stream, number), number)
         self._changed.clear()
         if len(self._highs) > KEPT_STREAMS:
             self._complete = False
