@@ -9,6 +9,7 @@ from device_agent.agent.intake.progress import SourceProgress
 from device_agent.agent.intake.source_highs import SourceHighs
 from device_agent.agent.variables.samples import Sets
 from device_agent.gateway.kept import FleetChanges
+from lasp_edge.protocol import witness
 from lasp_edge.protocol.fencing import ProcessReport, SourceHigh
 from simulations.planted.bug import planted, replaced
 from simulations.world.keeper import SimulatedKeeper
@@ -113,4 +114,17 @@ def _aged_from(shift_us: Callable[[list[int], int], int]) -> Callable[..., None]
 def samples_age_from_their_own_time() -> Iterator[None]:
     """A reading comes late: it goes before it was kept for as long as the program says."""
     with replaced(Sets, "_add", _aged_from(lambda times_us, _accepted_us: times_us[0])):
+        yield
+
+
+@planted
+def of_a_process_the_report_that_came_last_counts() -> Iterator[None]:
+    """A frame is overtaken, a card is lost, and what was accepted meanwhile is read again."""
+    right = witness._joined  # noqa: SLF001
+
+    def joined(known: tuple[ProcessReport, ...], new: ProcessReport) -> tuple[ProcessReport, ...]:
+        others = [each for each in known if each.reporter.nonce != new.reporter.nonce]
+        return right(tuple(others), new)
+
+    with replaced(witness, "_joined", joined):
         yield

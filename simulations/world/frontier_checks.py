@@ -13,14 +13,17 @@
   windows expect nobody else than the roster, or whoever was heard, without those that are retired
 - a promise came from its device, and is not one that the broker had kept; one that comes again
   was heard when it first came
+- how far a device's sources had come, as a sink's process tells it, never goes back
 """
 
 from collections.abc import Iterator
+from operator import gt
 
 from crdts.frontier import BOTTOM_US, Promise
 from lasp_edge.protocol.frontier import CLOCKS_DIFFER_US
 from lasp_edge.protocol.limits import EARLIEST_PANE_US
 from lasp_edge.protocol.status import TENTATIVE
+from lasp_edge.protocol.witness import Testimony, Witness
 from simulations.world.faults import STEP_US
 from simulations.world.landed import LandedState
 from simulations.world.sinks import AnySink
@@ -39,6 +42,7 @@ class FrontierWatch:
         self._before: dict[str, int | None] = {}
         self._heard: dict[tuple[str, str], Promise] = {}
         self._pruned: dict[str, object] = {}
+        self._told: dict[str, tuple[Witness, dict[str, Testimony]]] = {}
 
     def wrong(self, sink: AnySink, step: int) -> Iterator[str]:
         """Yield what is wrong with a sink's frontier."""
@@ -49,6 +53,7 @@ class FrontierWatch:
         if step % LOOK_STEPS == 0:
             yield from [*_held_back(sink, after_us), *_expects_others(sink)]
             yield from [*_kept_by_the_broker(sink), *self._heard_again(sink)]
+            yield from self._tells_less(sink)
         yield from [*_listened(sink), *_forgotten(sink, step)]
         yield from [*self._deleted(sink), *sink.wrong, *lander.kept.wrong]
         if after_us == before_us or is_first:
@@ -83,6 +88,23 @@ class FrontierWatch:
             is_same = before == promise._replace(heard_us=before.heard_us)
             if is_same and promise.heard_us > before.heard_us:  # clocks go back
                 yield f"{sink.lander.lake} heard the same promise of {device} once more"
+
+    def _tells_less(self, sink: AnySink) -> Iterator[str]:
+        """Yield the devices of which a process of a sink tells less than it did."""
+        witness, file = sink.lander.witness, sink.lander.file
+        before, told = self._told.get(file, (witness, {}))
+        told = told if before is witness else {}
+        for device in sink.lander.promises.entries:
+            known, was = witness.of(device), told.get(device)
+            if known is None or known is was:
+                continue  # nothing was heard of it since
+            told[device] = known
+            highs = {each.source: each for each in known.highs}
+            for source, *came in was.highs if was else ():
+                now = highs.get(source, (source, 0, 0))
+                if any(map(gt, came, now[1:])):
+                    yield f"{sink.lander.lake} tells that {device} came to {now}, and had: {came}"
+        self._told[file] = witness, told
 
 
 def _expected(sink: AnySink) -> list[str]:

@@ -24,6 +24,7 @@ from lasp_edge.protocol.acceptance import Acceptance, Begun
 from lasp_edge.protocol.commands import CommandLog
 from lasp_edge.protocol.frontier import Coverage, Listening
 from lasp_edge.protocol.window_rows import FleetRow, WindowStart
+from lasp_edge.protocol.witness import Witness
 from simulations.world.keeper import PaneKey, SimulatedKeeper
 
 
@@ -87,6 +88,11 @@ class LandedState:
     def membership(self) -> Membership:
         """All member commands that were taken."""
         return self._acceptance.membership
+
+    @property
+    def witness(self) -> Witness:
+        """What its process has heard of devices."""
+        return self._acceptance.witness
 
     @property
     def commands(self) -> CommandLog:
