@@ -1,6 +1,6 @@
 """Bugs of scans with local events: shares, answers, marks, and what is final of their rows."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -8,6 +8,7 @@ from hashlib import sha256
 from typing import Any
 
 from device_agent.agent.scans import leaving, shares
+from lasp_edge.evaluation import fleet, reconciling
 from lasp_edge.evaluation.parted import PartedScans
 from lasp_edge.language import parting
 from lasp_edge.language.declarations import Stream
@@ -255,4 +256,30 @@ def who_has_answered_first_closes_a_place() -> Iterator[None]:
         return True
 
     with replaced(gathering, "_has_passed", has_passed):
+        yield
+
+
+@of_parted
+def records_stay_as_they_were_stored() -> Iterator[None]:
+    """A gateway ran another program meanwhile, and has no records of the events in order since."""
+
+    def reconcile(*_given: Any) -> None:
+        """Leave the records as they are."""
+
+    with replaced(fleet, "reconcile", reconcile):
+        yield
+
+
+@of_parted
+def shares_are_not_known_again_at_a_start() -> Iterator[None]:
+    """A gateway restarts: of each event in order that it looks at again it forgets the share."""
+    right = reconciling.reconcile
+
+    def reconcile(
+        gathered: Mapping[str, Gathering], begun: Mapping[str, Delta], since_us: int
+    ) -> None:
+        events = {name: delta for name, delta in begun.items() if not name.endswith(": root")}
+        right(gathered, events, since_us)
+
+    with replaced(fleet, "reconcile", reconcile):
         yield

@@ -109,9 +109,10 @@ def declare_fleet_streams(
 ) -> None:
     """Let a program have a scan in one order over the fleet.
 
-    Release -1 has no such scan, unless the second one widens its filter.
+    Release -1 has no such scan, unless the second one widens its filter; or one in which the same
+    readings are no local events.
     """
-    if release < 0 and not order.widens:
+    if release < 0 and not order.widens and order.scan not in SYNCED:
         return
     source = _before(program, metered, order, release)
     if order.scan == "words":
@@ -123,7 +124,7 @@ def declare_fleet_streams(
     key = place_of if order.keyed else None
     name = f"{RESULT}_first" if order.scan in {"last", "absence"} else RESULT
     left = source if order.before == "flat_map" else metered
-    local = timed if order.scan in SYNCED else None
+    local = timed if order.scan in SYNCED and release >= 0 else None
     scan = _scan(order.scan, left, timed)
     version = 2 if order.restates and release > 0 else 1
     if order.restates and release <= 0:

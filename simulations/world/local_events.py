@@ -39,6 +39,9 @@ NEW: Final = 0.3
 """The part of the worlds with late readings in which the last device comes in the middle."""
 RELEASED: Final = 0.2
 """The part of them in which devices run a release before that of the sinks, and change to it."""
+FORMER: Final = 0.15
+"""The part of them in which a gateway runs a program for a while whose scan has no local events,
+and little else goes wrong: what devices send again heals much."""
 
 SLOW, SLOW_STEPS = 0.4, 15
 """The part of all of them in which messages come late, and by how many steps at most: an older cell
@@ -75,6 +78,10 @@ def _few(scenario: Scenario, random: Random) -> Scenario:
         schedule.append(Fault(1, "kill", names[-1], random.randint(8, STEPS)))
     if not punctual and random.random() < RELEASED:
         schedule += [Fault(random.randint(5, STEPS), "other_release", name, 1) for name in names]
+    former = Random(f"{scenario.seed} former")
+    if not punctual and former.random() < FORMER:
+        steps = former.randint(5, 12)
+        schedule = [Fault(former.randint(5, STEPS // 2), "former_lander", "", steps)]
     return Scenario(
         scenario.seed,
         len(names),
