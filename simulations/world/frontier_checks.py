@@ -42,7 +42,7 @@ class FrontierWatch:
         self._before: dict[str, int | None] = {}
         self._heard: dict[tuple[str, str], Promise] = {}
         self._pruned: dict[str, object] = {}
-        self._told: dict[str, tuple[Witness, dict[str, Testimony]]] = {}
+        self._reported: dict[str, tuple[Witness, dict[str, Testimony]]] = {}
 
     def wrong(self, sink: AnySink, step: int) -> Iterator[str]:
         """Yield what is wrong with a sink's frontier."""
@@ -92,19 +92,19 @@ class FrontierWatch:
     def _tells_less(self, sink: AnySink) -> Iterator[str]:
         """Yield the devices of which a process of a sink tells less than it did."""
         witness, file = sink.lander.witness, sink.lander.file
-        before, told = self._told.get(file, (witness, {}))
-        told = told if before is witness else {}
+        before, reported = self._reported.get(file, (witness, {}))
+        reported = reported if before is witness else {}
         for device in sink.lander.promises.entries:
-            known, was = witness.of(device), told.get(device)
+            known, was = witness.of(device), reported.get(device)
             if known is None or known is was:
                 continue  # nothing was heard of it since
-            told[device] = known
+            reported[device] = known
             highs = {each.source: each for each in known.highs}
             for source, *came in was.highs if was else ():
                 now = highs.get(source, (source, 0, 0))
                 if any(map(gt, came, now[1:])):
                     yield f"{sink.lander.lake} tells that {device} came to {now}, and had: {came}"
-        self._told[file] = witness, told
+        self._reported[file] = witness, reported
 
 
 def _expected(sink: AnySink) -> list[str]:
