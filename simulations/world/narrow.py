@@ -45,6 +45,7 @@ NARROW: Final[tuple[tuple[ModuleType, str, int], ...]] = (
     (stored, "DELTAS_PER_STATE", 2),
     (stored, "DELTAS_PER_KEY", 2),
     (states, "TAIL_BYTES", 48),
+    (states, "PIECE_BYTES", 96),
     (fleet_panes, "MOST_ENTRIES", 6),
     (fleet_panes, "MOST_TOTALS", 4),
     (history, "_LOOK_US", 20 * SECOND_US),

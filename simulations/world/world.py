@@ -27,6 +27,7 @@ from lasp_edge.protocol.topics import Topics
 from simulations.world.broker import NOWHERE, SNAPSHOT_STEPS, LastWill, VirtualBroker
 from simulations.world.device import VirtualDevice, lets_go
 from simulations.world.disk import AgentDisk, FileDisk, MemoryDisk
+from simulations.world.entry_checks import ENTRIES, not_replaced
 from simulations.world.faults import FAST_US, START_US, STEP_US
 from simulations.world.lander import TERMS
 from simulations.world.landing import SinkMessage
@@ -342,12 +343,13 @@ class World:
             if key == device.name:
                 self.broker.wait(device.name, topic, payload)
             return
-        if self.step_number < device.deaf_until:
-            return
-        if self.step_number < device.misses_entries_until and f"/{SCHEDULE}" in topic:
+        misses = self.step_number < device.misses_entries_until and f"/{SCHEDULE}" in topic
+        if misses or self.step_number < device.deaf_until:
             return
         try:
             device.take(topic, payload, self.now_us)
+            if ENTRIES in topic:
+                self.trouble += not_replaced(device, payload)
         except STORE_ERRORS:
             self.end(key, device, steps=2)
         except Exception as error:  # noqa: BLE001 - this is what is looked for
