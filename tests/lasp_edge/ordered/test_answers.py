@@ -88,6 +88,24 @@ def test_a_complete_answer_that_is_given_later_counts_alone():
     assert standing(later, INCOMPLETE._replace(is_last=True)) == later
 
 
+@given(
+    *[st.tuples(st.sampled_from([b"first", b"other"]), st.integers(1, 3), st.integers(0, 3))] * 2,
+    st.booleans(),
+)
+def test_of_two_answers_by_different_shares_the_one_that_was_given_later_counts(
+    before, after, is_last
+):
+    """The other share is the one that counts now, or its device has not heard of that yet."""
+    complete, incomplete = (
+        PartAnswer("pi", basis, (), b"", *life) for basis, *life in (before, after)
+    )
+    incomplete = incomplete._replace(is_incomplete=True, is_last=is_last)
+    found = standing(complete, incomplete)
+    later = before if before[1:] > after[1:] else after
+    assert found.basis == later[0]
+    assert found.is_incomplete <= (later == after)
+
+
 @pytest.mark.parametrize("is_last", [False, True])
 def test_an_incomplete_answer_stands_apart_and_says_whether_it_is_the_last_one(is_last):
     place = (20, "desk", ("end", "", 1), (1,))
