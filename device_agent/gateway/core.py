@@ -137,7 +137,7 @@ class GatewayCore:
         acceptance.membership |= state.membership
         acceptance.witness.read(state.witnessed.values())
         self._liveness = Liveness(state.promises, {}, acceptance.membership)
-        self.coverage = Coverage(state.frontier_us, tuple(sorted(state.promises.entries)), ())
+        self.coverage = advance(state.frontier_us, self._liveness, *terms[:2])
         self._regimes = FleetRegimes(plan, state.control)
         if plan.parameters:
             acceptance.control = self._regimes

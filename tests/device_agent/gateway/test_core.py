@@ -24,10 +24,11 @@ from tests.cloud_tier.support_devices import (
     history,
     readings_of,
     rooms,
+    row,
     tick,
     true_windows,
 )
-from tests.device_agent.gateway.support_gateway import GatewayUnderTest
+from tests.device_agent.gateway.support_gateway import GatewayUnderTest, accepted_of
 
 PLAN = rooms()
 START_US = BEGIN_US + 20 * SECOND_US  # a multiple of every slide
@@ -212,6 +213,18 @@ class Moody(Fold):
 
     def lower(self, partial, resolution):
         return {"n": partial[0]}
+
+
+def test_who_is_retired_does_not_count_from_a_gateways_start_on():
+    gateway = GatewayUnderTest(PLAN, terms=ALL)
+    devices = [Device(PLAN, name) for name in ("pi-0", "pi-1")]
+    gateway.step([device.promise(START_US, BEGIN_US) for device in devices])
+    retired = row("member", "pi-1", 1, 7, 9, control=1, retired=True)
+    gateway.acceptance.membership |= accepted_of(PLAN, [retired])[0].commands.membership
+    gateway.step([retired, tick(1, BEGIN_US)])
+    assert gateway.core.coverage.expected == ("pi-0",)
+    gateway.restart()
+    assert gateway.core.coverage.expected == ("pi-0",)
 
 
 @pytest.mark.parametrize("kept", [True, False], ids=["kept by the broker", "sent"])
