@@ -1,9 +1,9 @@
 """Bugs of what devices tell each other: entries, digests, agreement, members, time."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from crdts import OwnedMap
+from crdts import Frontier, OwnedMap
 from device_agent.agent.core import Core
 from device_agent.agent.fleet.agreement import Agreements, Peers
 from device_agent.agent.fleet.exchange import Exchange
@@ -11,6 +11,7 @@ from device_agent.agent.intake.source_highs import SourceHighs
 from device_agent.agent.part_list import PartList
 from device_agent.agent.variables.states import OwnState
 from lasp_edge.aggregates.fleet import FleetFold
+from lasp_edge.protocol.frontier import Liveness
 from lasp_edge.protocol.lives import Lives
 from simulations.planted.bug import planted, replaced
 
@@ -160,4 +161,16 @@ def who_comes_and_goes_changes_no_agreement() -> Iterator[None]:
         peer.online = online
 
     with replaced(Peers, "_connect", connect):
+        yield
+
+
+@planted
+def who_promises_less_twice_had_come_no_further_than_in_between() -> Iterator[None]:
+    """Two late readings one after the other: rows name a device that had sent all of them."""
+    right = Liveness.furthest_with
+
+    def furthest_with(self: Liveness, promises: Frontier, spoke: Iterable[str]) -> Any:
+        return right(self._replace(furthest_us={}), promises, spoke)
+
+    with replaced(Liveness, "furthest_with", furthest_with):
         yield

@@ -13,13 +13,15 @@
   windows expect nobody else than the roster, or whoever was heard, without those that are retired
 - a promise came from its device, and is not one that the broker had kept; one that comes again
   was heard when it first came
-- how far a device's sources had come, as a sink's process tells it, never goes back
+- how far a device's sources had come, as a sink's process tells it, never goes back; nor does how
+  far the device has ever promised there, until an operator makes its promise void
 """
 
 from collections.abc import Iterator
 from operator import gt
 
 from crdts.frontier import BOTTOM_US, Promise
+from device_agent.gateway.core import GatewayCore
 from lasp_edge.protocol.frontier import CLOCKS_DIFFER_US
 from lasp_edge.protocol.limits import EARLIEST_PANE_US
 from lasp_edge.protocol.status import TENTATIVE
@@ -42,7 +44,8 @@ class FrontierWatch:
         self._before: dict[str, int | None] = {}
         self._heard: dict[tuple[str, str], Promise] = {}
         self._pruned: dict[str, object] = {}
-        self._reported: dict[str, tuple[Witness, dict[str, Testimony]]] = {}
+        self._testimonies: dict[str, tuple[Witness, dict[str, Testimony]]] = {}
+        self._reached: dict[str, tuple[GatewayCore, dict[str, int]]] = {}
 
     def wrong(self, sink: AnySink, step: int) -> Iterator[str]:
         """Yield what is wrong with a sink's frontier."""
@@ -53,7 +56,7 @@ class FrontierWatch:
         if step % LOOK_STEPS == 0:
             yield from [*_held_back(sink, after_us), *_expects_others(sink)]
             yield from [*_kept_by_the_broker(sink), *self._heard_again(sink)]
-            yield from self._tells_less(sink)
+            yield from [*self._tells_less(sink), *self._forgets_how_far(sink)]
         yield from [*_listened(sink), *_forgotten(sink, step)]
         yield from [*self._deleted(sink), *sink.wrong, *lander.kept.wrong]
         if after_us == before_us or is_first:
@@ -92,19 +95,33 @@ class FrontierWatch:
     def _tells_less(self, sink: AnySink) -> Iterator[str]:
         """Yield the devices of which a process of a sink tells less than it did."""
         witness, file = sink.lander.witness, sink.lander.file
-        before, reported = self._reported.get(file, (witness, {}))
-        reported = reported if before is witness else {}
+        before, seen = self._testimonies.get(file, (witness, {}))
+        seen = seen if before is witness else {}
         for device in sink.lander.promises.entries:
-            known, was = witness.of(device), reported.get(device)
+            known, was = witness.of(device), seen.get(device)
             if known is None or known is was:
                 continue  # nothing was heard of it since
-            reported[device] = known
+            seen[device] = known
             highs = {each.source: each for each in known.highs}
             for source, *came in was.highs if was else ():
                 now = highs.get(source, (source, 0, 0))
                 if any(map(gt, came, now[1:])):
                     yield f"{sink.lander.lake} tells that {device} came to {now}, and had: {came}"
-        self._reported[file] = witness, reported
+        self._testimonies[file] = witness, seen
+
+    def _forgets_how_far(self, sink: AnySink) -> Iterator[str]:
+        """Yield the devices of which a process of a sink forgets how far they had promised."""
+        core, file = sink.lander.core, sink.lander.file
+        before, reached = self._reached.get(file, (core, {}))
+        reached = reached if before is core else {}
+        known = core._liveness  # noqa: SLF001 - what rows are named by
+        for device, promise in known.promises.entries.items():
+            low_us = BOTTOM_US if promise.low_us is None else promise.low_us
+            now_us = max(low_us, known.furthest_us.get(device, low_us))
+            if device not in known.former_us and now_us < reached.get(device, now_us):
+                yield f"{sink.lander.lake} forgets that {device} came to {reached[device]}"
+            reached[device] = now_us
+        self._reached[file] = core, reached
 
 
 def _expected(sink: AnySink) -> list[str]:

@@ -44,7 +44,8 @@ CAUSES: Final[dict[str, frozenset[str]]] = {
     "frame: ": frozenset({"hostile"}),
     # Which stores a sink's store follows from may reach the other life of a clone alone.
     "sink: ": _SINKS | {"recorded_answers", "hours", "hostile", "clone"},
-    "sinks: another store": _SINKS,
+    # Who is on an older card may hear what was sent to the life before, and names no former store.
+    "sinks: another store": _SINKS | {"older_image"},
     "fence: later lives met": _CARDS | {"forged_hello"},
     "clone_alarms": _CARDS | {"hostile", "forged_hello"},
 }
