@@ -1,11 +1,13 @@
 """The agent's process: it gives the core the clock, random numbers, the broker and the sources.
 
-One thread does everything: it waits for messages, for the next reading and for the next tick,
-whichever comes first, and drives `Durable`. A batch is acknowledged to its source when it is
-durable, which may be some batches later. Where the disk is full nothing is read or sent until there
-is room again. Where the store turns out to be damaged it is put aside, and the command starts
-again. SIGTERM and SIGINT stop in order; SIGUSR1 stops only the sources, so that the agent goes on
-gossiping until everything has landed.
+One thread does everything: it waits for the next reading, the next tick and several messages,
+whichever comes first, and drives `Durable`. A single message waits for the tick: nothing is
+committed or answered before that, and each time that the process wakes up costs energy.
+
+A batch is acknowledged to its source when it is durable, which may be some batches later. Where the
+disk is full nothing is read or sent until there is room again. Where the store turns out to be
+damaged it is put aside, and the command starts again. SIGTERM and SIGINT stop in order; SIGUSR1
+stops only the sources, so that the agent goes on gossiping until everything has landed.
 """
 
 import json
