@@ -224,13 +224,14 @@ class Checks:
 
     def _grows(self, world: World, device: VirtualDevice) -> None:
         core = device.core
+        nonce = core.replica.nonce
         for name, published in core.samples.published.items():
-            seen = (core.replica.nonce, name)
+            seen = (nonce, name)
             if self._looked_at.get(seen) == published.entries.digest:
                 continue  # nothing has moved since
             self._looked_at[seen] = published.entries.digest
             for other, shard, entry in counting(published.entries):
-                at = (core.replica.nonce, name, other, shard)
+                at = (nonce, name, other, shard)
                 if entry.version < self._versions.get(at, entry.version):
                     world.trouble.append(f"{device.name}: {name} of {other} went back")
                 self._versions[at] = entry.version

@@ -90,10 +90,10 @@ class FleetOrderChecks:
             if look is None or look is before:
                 continue
             self._looks[sink.lander.file] = look
-            world.trouble += _wrong_statuses(sink, look, order_of(world.scenario))
-            world.trouble += _torn(sink, order_of(world.scenario))
-            at_once = not order_of(world.scenario).wait_s
-            world.trouble += self._names.wrong(sink, at_once=at_once)
+            order = order_of(world.scenario)
+            world.trouble += _wrong_statuses(sink, look, order)
+            world.trouble += _torn(sink, order)
+            world.trouble += self._names.wrong(sink, at_once=not order.wait_s)
             certain_us = self._certain_from_us(world, sink, before, look)
             if before is not None and before.plan is look.plan:
                 world.trouble += _changed(sink, before, look, certain_us)

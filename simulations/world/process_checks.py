@@ -62,7 +62,7 @@ WAIT_US = Settings().fence_wait_us
 def check_reading(world: World, device: VirtualDevice) -> None:
     """Look at a process that runs."""
     waited_us = world.now_us - device.begun_us
-    if not device.core.fence.lets_read or waited_us >= WAIT_US:
+    if waited_us >= WAIT_US or not device.core.fence.lets_read:
         return
     # Who changes a hello on its way gets an answer for this device that says nothing of it.
     is_known = device.vouched if world.seen["hostile"] else device.core.replica in device.vouched
@@ -73,11 +73,13 @@ def check_reading(world: World, device: VirtualDevice) -> None:
 def check_clock(world: World, device: VirtualDevice) -> None:
     """Demand that a clock that was right is never left, where no device's clock ever was wrong."""
     state = device.core.timing.state
+    if state == "trusted":
+        return
     if any(each.clock.wrong or each.clock.was_wrong for each in world.devices.values()):
         if state == "waiting" and _hears_time(world, device):
             world.trouble.append(f"{device.name} hears the time, and still waits for it")
         return
-    if state != "trusted" and device.starts:
+    if device.starts:
         world.trouble.append(f"{device.name}: its clock is right, and it is {state}")
 
 

@@ -167,8 +167,9 @@ def check_silence(world: World, device: VirtualDevice) -> None:
 
 def check_landed_since(world: World, device: VirtualDevice) -> None:
     """Hold what a device takes for landed of entries that grow against what has landed."""
-    memory = device.core.panes.memory
-    for known in device.core.panes.sinks:
+    panes = device.core.panes
+    memory = panes.memory
+    for known in panes.sinks:
         since = memory.unlanded.since(known.bit)
         for sink in world.sinks if since else ():
             if sink.lander.lake != known.store:
@@ -185,14 +186,17 @@ def _check_entry(
     pane_us, stream, key, *_ = pane
     plan = device.core.agent.plan
     of_world = (stream, key, pane_us, device.name, pane.incarnation, pane.nonce)
-    if any(each.stream == stream and not each.outputs for each in plan.item_streams.values()):
-        world.trouble += _lacking_items(device, sink, pane, of_world, since_us)
-    name_of = {each.stream: each.name for each in plan.windows.values()}
-    window = name_of.get(stream)
-    if window not in {TIMED, COLUMNS} or has_closed(sink, pane_us, plan.windows[window].size_us):
+    for each in plan.item_streams.values():
+        if each.stream == stream and not each.outputs:
+            world.trouble += _lacking_items(device, sink, pane, of_world, since_us)
+    looked_at = [w for w in (TIMED, COLUMNS) if w in plan.windows]
+    window = next((w for w in looked_at if plan.windows[w].stream == stream), None)
+    if window is None or has_closed(sink, pane_us, plan.windows[window].size_us):
         return
     _, here = device.core.panes.memory.entries[pane].partial
     _, (_, landed) = sink.lander.panes.get(of_world, (0, (0, 0)))
+    if here == landed:
+        return  # as most are
     early_us = COLUMN_EARLIER_US * (window == COLUMNS)
     lacking = [
         line

@@ -248,7 +248,7 @@ class World:
                 self.observer.published(self, device, publication)
             message = LegMessage(TO_BROKER, topic, payload, retain)
             if lets_go(device, message, self.step_number):
-                self.send(message)
+                self.links.send(message)
         if self.observer is not None:
             self.observer.ticked(self, device, unsent_one)
         _note_calls(self, device)
