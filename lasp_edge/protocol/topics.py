@@ -308,7 +308,7 @@ def topic_of(frame: Frame, topics: Topics) -> str:
     >>> topic_of(AskFrame(Replica(1, 7, "pi-1"), 1, "pi-2", "average"), Topics("greenhouse"))
     'lasp/v1/greenhouse/06/inbox/pi-2'
     """
-    return topics.of(FRAME_KINDS[frame.kind].topic, frame.about, *frame.subtopic)
+    return _joined(topics.root, FRAME_KINDS[frame.kind].topic, frame.about, frame.subtopic)
 
 
 def subscriptions(

@@ -129,6 +129,7 @@ class SourceProgress:
         self._reached: dict[str, tuple[int, int]] = {}  # own time, and since when it is the newest
         self._live: set[str] = set()
         self._empty: set[str] = set()
+        self._given: set[str] = set()  # those of whose notice it is known that it has ended
         self._began_us: int | None = None
         self._beat_us: int | None = None  # the first beat without a reading
         self._changed: dict[str, SourceRow] = {}
@@ -141,6 +142,7 @@ class SourceProgress:
         row = self._rows.get(source, _UNREAD)
         if row == _UNREAD:
             self._empty.add(source)
+            self._given.discard(source)
         self._rows[source] = row._replace(done=False)  # its file may have grown
         return row.cursor
 
@@ -151,7 +153,8 @@ class SourceProgress:
         for source in self._live:
             if source in self._empty and now_us >= self._began_us + EMPTY_US:
                 notices.begin(f"source {source}", f"nothing ever came from {source}: {_TRY}")
-            elif source not in self._empty:
+            elif source not in self._empty and source not in self._given:
+                self._given.add(source)
                 notices.end(f"source {source}")
 
     def advance(self, batch: Batch, high_us: int | None, stamped: bool) -> None:  # noqa: FBT001

@@ -126,10 +126,9 @@ class SourceHighs:
 
     def _settle(self) -> None:
         """Take what was accepted since the last look at it."""
-        if self._come:
-            come, self._come = self._come, {}
-            for source, (high_us, accepted) in come.items():
-                self._advance(self._id(source), high_us, accepted)
+        come, self._come = self._come, {}
+        for source, (high_us, accepted) in come.items():
+            self._advance(self._id(source), high_us, accepted)
 
     def _advance(self, at: int, high_us: int, accepted: int) -> None:
         known = self._highs.get(at)
@@ -159,7 +158,8 @@ class SourceHighs:
 
     def published(self) -> tuple[SourceHigh, ...]:
         """Return how far each source has come, as it is published."""
-        self._settle()
+        if self._come:
+            self._settle()
         if self._published is None:  # it is asked for in each round
             self._published = joined(self._highs.values())
         return self._published
@@ -267,7 +267,8 @@ class SourceHighs:
 
     def take_facts(self) -> Facts | None:
         """Return what is to be stored; None if nothing changed since the last time."""
-        self._settle()
+        if self._come:
+            self._settle()
         if not self._changed:
             return None
         self._changed = False

@@ -77,6 +77,8 @@ class Flights:
 
     def holds(self, entry: EntryKey) -> bool:
         """Return whether an entry is in flight."""
+        if not self._flights:
+            return False  # as it is most often, and it is asked of each entry
         return any(entry in flight.waiting for flight in self._flights.values())
 
     def launch(self, number: int, entries: Iterable[EntryKey], now_us: int, jitter: float) -> None:

@@ -108,7 +108,7 @@ class Sinks:
 
     def is_in_flight(self, entry: EntryKey) -> bool:
         """Return whether a frame with this version of an entry is not answered yet."""
-        return any(sink.flights.holds(entry) for sink in self)
+        return any(sink.flights.holds(entry) for sink in self._present)
 
     def first_retry_us(self) -> int:
         """Return after which time an entry that was sent is sent again, without an answer."""
