@@ -119,11 +119,26 @@ def decode(data: bytes, *, max_bytes: int = MAX_BYTES) -> Lattice:
     return state
 
 
-def _extension(state: object) -> msgpack.ExtType:
-    if type(state) not in CODES:
+def _extension(state: Any) -> msgpack.ExtType:
+    code = CODES.get(type(state))
+    if code is None:
         raise TypeError(f"only states and plain data have a wire form, not {type(state).__name__}")
-    assert isinstance(state, Lattice)
-    return msgpack.ExtType(CODES[type(state)], msgpack.packb(state.to_plain(), default=_extension))
+    return msgpack.ExtType(code, _packed(state.to_plain()))
+
+
+_free: list[msgpack.Packer] = []
+"""Encoders that nobody uses now, as many as states ever stood inside each other; see `pack`."""
+
+
+def _packed(plain: Any) -> bytes:
+    """Return the bytes of plain data in which states stand."""
+    try:
+        encoder = _free.pop()
+    except IndexError:
+        encoder = msgpack.Packer(default=_extension)
+    packed: bytes = encoder.pack(plain)
+    _free.append(encoder)  # not after what cannot be encoded: its buffer holds a part of that
+    return packed
 
 
 def _unpack(data: bytes, depth: int) -> Any:

@@ -21,5 +21,5 @@ class Publication(NamedTuple):
     def of(cls, frame: Frame, topics: Topics) -> Self:
         """Return the publication of a frame by the table of frame kinds."""
         row = FRAME_KINDS[frame.kind]
-        pane_frame = frame.number if isinstance(frame, PaneFrame) else 0
+        pane_frame = frame.number if type(frame) is PaneFrame else 0  # frames have no subclasses
         return cls(topic_of(frame, topics), frame.encode(), row.retained, pane_frame, row.qos)
