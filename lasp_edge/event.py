@@ -164,11 +164,15 @@ def short_tags(text: str) -> str | tuple[str, ...]:
 
 def tags_of_short(short: str | tuple[str, ...]) -> str:
     """Return the text of tags that `short_tags` was given."""
-    return (
-        short
-        if isinstance(short, str)
-        else tags_text(dict(zip(short[::2], short[1::2], strict=True)))
-    )
+    if isinstance(short, str):
+        return short
+    # Texts alone are remembered: 1, 1.0 and True, which a stranger may send, are one key.
+    return _text_of(short) if {*map(type, short)} == {str} else _text_of.__wrapped__(short)
+
+
+@lru_cache(maxsize=1_000)
+def _text_of(short: tuple[str, ...]) -> str:
+    return tags_text(dict(zip(short[::2], short[1::2], strict=True)))
 
 
 def text_of_stream(place: str, tags: str) -> str:

@@ -87,7 +87,7 @@ class Fold(ABC):
     @property
     def columns_named(self) -> tuple[str, ...]:
         """Names of the columns, in order."""
-        return tuple(column.name for column in self.columns)
+        return tuple([column.name for column in self.columns])
 
     @cached_property
     def algebra(self) -> Algebra:

@@ -150,7 +150,7 @@ def part_answer(device: str, value: Any) -> PartAnswer | None:
 def _has_form(value: Any, first: str, form: tuple[type, ...]) -> bool:
     if type(value) is not tuple or len(value) != len(form) + 1 or value[0] != first:
         return False
-    return all(type(each) is kind for each, kind in zip(value[1:], form, strict=True))
+    return tuple(map(type, value[1:])) == form
 
 
 _WHOLE: Final = -1

@@ -374,8 +374,8 @@ class RowsStage(StreamStage):
     def push(self, deltas: Sequence[Delta], frontier_us: int | None = None) -> Delta:  # noqa: ARG002
         found: Delta = {}
         for delta in deltas:
-            for place, change in delta.items():
-                old, new = (self._row(each) for each in change)
+            for place, (before, after) in delta.items():
+                old, new = self._row(before), self._row(after)
                 if old is not None or new is not None:
                     found[place] = (old, new)
         return found

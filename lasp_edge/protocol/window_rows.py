@@ -158,11 +158,10 @@ class FleetRow(NamedTuple):
         cls, at: WindowStart, end_us: int, partial: Partial, record: Mapping[str, Any]
     ) -> "FleetRow":
         """Return the row whose record a table holds, by column."""
-        plain = (record[name] for name in WINDOW_RECORD)
-        fields = (
-            names_in(value) if name in _NAMES else value
-            for name, value in zip(FIELDS, plain, strict=True)
-        )
+        plain = zip(FIELDS, WINDOW_RECORD, strict=True)
+        fields = [
+            names_in(record[column]) if name in _NAMES else record[column] for name, column in plain
+        ]
         return cls._make((at, end_us, partial, *fields))
 
 
