@@ -25,6 +25,7 @@ from lasp_edge.ordered.plain import encoded
 from lasp_edge.ordered.sent_outputs import OutputCell
 from lasp_edge.protocol.status import TENTATIVE
 from lasp_edge.units import SECOND_US
+from simulations.world.asked_checks import AskedWatch
 from simulations.world.device import OUTCOMES, VirtualDevice
 from simulations.world.fleet_items import (
     ItemsByDevice,
@@ -81,9 +82,15 @@ class FleetOrderChecks:
         self._looks: dict[str, _Look] = {}
         self._sure_from_us: dict[str, float] = {}
         self._names = FleetNames()
+        self._asked = AskedWatch()
 
     def stepped(self, world: World) -> None:
         """Look at each running sink: what was final may change for few reasons."""
+        has_shares = world.scenario.synced and order_of(world.scenario).scan == "passed_on"
+        devices = world.running() if has_shares else []
+        if devices:
+            device = devices[world.step_number % len(devices)]
+            world.trouble += self._asked.unanswered(device)
         for sink in world.sinks:
             before = self._looks.get(sink.lander.file)
             look = _looked(sink, before)
