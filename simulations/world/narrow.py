@@ -64,10 +64,11 @@ OF_ORDER: Final[tuple[tuple[ModuleType, str, int], ...]] = (
     (fleet_streams, "MOST_CELLS", 4),
     (fleet_history, "MOST_PARTS", 2),
     (fleet_history, "MOST_KNOWN", 2),
-    (leaving, "MOST_BYTES", 60),
 )
-"""What lets streams over the fleet be cut within a minute, and their cells and rows be in several
-parts."""
+"""What lets streams over the fleet be cut within a minute, and their rows be in several parts."""
+
+OF_CELLS: Final[tuple[tuple[ModuleType, str, int], ...]] = ((leaving, "MOST_BYTES", 60),)
+"""What lets cells be in several entries; not where devices wait for shares, which takes long."""
 
 
 OF_PROCESSES: Final[tuple[tuple[ModuleType, str, int], ...]] = ((acks, "RUNS_IN_AN_ACK", 1),)

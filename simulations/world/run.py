@@ -29,7 +29,7 @@ from simulations.world.keeper import PaneKey
 from simulations.world.lake import SimulatedLake
 from simulations.world.landed import LandedState
 from simulations.world.misfortunes import befall, heal
-from simulations.world.narrow import NARROW, OF_ORDER, OF_PROCESSES, OF_PRUNING, narrowed
+from simulations.world.narrow import NARROW, OF_CELLS, OF_ORDER, OF_PROCESSES, OF_PRUNING, narrowed
 from simulations.world.scenario import CLOCKS, CLOCKS_EVERY, Scenario, reconnects, waits_for_silence
 from simulations.world.world import World
 
@@ -72,6 +72,7 @@ def run(scenario: Scenario) -> RunOutcome:
     """Run a scenario to its end, or to its first trouble."""
     limits = [*(OF_PRUNING if scenario.gateways else ()), *(NARROW if scenario.narrow else ())]
     limits += OF_ORDER if scenario.ordered else ()
+    limits += OF_CELLS if scenario.ordered and not scenario.synced else ()
     limits += OF_PROCESSES if scenario.narrow and scenario.has_processes_alone else ()
     with narrowed(limits):
         return _run(scenario)
