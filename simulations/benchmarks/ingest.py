@@ -14,9 +14,6 @@ add it to the count and total of its pane. All ways end with the same numbers, w
   loop runs.
 - The bare loop keeps a set, a deque and two dicts, and nothing over a crash.
 
-Python's collector looks as rarely as in a process of an agent (`lasp_edge.collecting`), whoever
-works: with Python's own settings an agent takes an eighth more, and the bare loop the same.
-
 The readings are real where the recorded data is found, see `recordings`.
 """
 
@@ -35,7 +32,6 @@ from device_agent.agent.core import Core, Durable
 from device_agent.agent.intake.batch import Batch
 from device_agent.agent.state.store import Store
 from lasp_edge import Event, Plan, Program, Update, folds
-from lasp_edge.collecting import collect_rarely
 from lasp_edge.folds.columns import Partial
 from lasp_edge.units import SECOND_US
 from simulations.benchmarks.measure import OURS, Line, cpu_s, is_installed, missing, rates
@@ -280,15 +276,12 @@ def measured(contenders: Contenders, rounds: int) -> dict[str, float]:
         def work(_: object, run: Contender = run, found: list[dict[str, Totals]] = found) -> None:
             found[:] = [run()]
 
-        before = gc.get_threshold()
         gc.collect()
         gc.freeze()
-        collect_rarely()
         try:
             seconds[name] = cpu_s(work, rounds=rounds)
         finally:
             gc.unfreeze()
-            gc.set_threshold(*before)
         truth = truth or found[0]
         if found[0] != truth:
             raise RuntimeError(f"{name} does not come to the same numbers as {OURS}")
