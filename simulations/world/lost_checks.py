@@ -1,7 +1,8 @@
 """What must hold of readings that a lost life of a device had taken in, and that landed nowhere.
 
 - a window that is final names the device whose readings it lacks, as far as the device knows that
-  another life of it had come: up to there its readings are doubtful
+  another life of it had come: up to there its readings are doubtful; unless it was final before the
+  device had promised the sink anything
 - the stretch in which a sink names it begins where its lives before had promised, or earlier
 """
 
@@ -9,7 +10,9 @@ from collections.abc import Iterator
 
 from crdts.frontier import BOTTOM_US
 from lasp_edge.protocol.status import TENTATIVE
+from lasp_edge.protocol.window_rows import FleetRow
 from simulations.world.device import RecordedLine, VirtualDevice
+from simulations.world.landed import LandedState
 from simulations.world.programs import TIMED
 from simulations.world.sinks import AnySink
 from simulations.world.truth import counted_lines
@@ -32,12 +35,22 @@ def unnamed(world: World, device: VirtualDevice, sink: AnySink) -> Iterator[str]
     frontier_us = lander.coverage.frontier
     lacking = [line for line in _lost(device, doubt_us, landed) if frontier_us is not None]
     for at, rows in lander.revisions.items() if lacking else ():
-        row = rows[-1]
-        if at.window != TIMED or row.status == TENTATIVE or device.name in row.excluded:
+        if at.window != TIMED or not _is_to_name(lander, rows[-1], device.name):
             continue
         for line in lacking:
-            if line.room == at.key and at.start_us <= line.time_us < row.end_us:
+            if line.room == at.key and at.start_us <= line.time_us < rows[-1].end_us:
                 yield f"{at} lacks {line} of {device.name}, and does not name it"
+
+
+def _is_to_name(lander: LandedState, row: FleetRow, device: str) -> bool:
+    """Return whether a row is final, does not name a device, and was not final before it was known.
+
+    A sink knows a device when it has promised it something.
+    """
+    if row.status == TENTATIVE or device in row.excluded:
+        return False
+    earlier = lander.kept.state.earlier.get(device)
+    return earlier is None or row.end_us > earlier.unknown_us
 
 
 def _is_apart(world: World, device: str, sink: AnySink) -> bool:
