@@ -49,9 +49,10 @@ def limited(look_s: float | None = None) -> Iterator[None]:
     try:
         yield
     finally:
-        faulthandler.cancel_dump_traceback_later()
+        # In this order: a look that still comes would have the process end some seconds later.
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+        faulthandler.cancel_dump_traceback_later()
 
 
 class _Watch:

@@ -1,5 +1,7 @@
 """A function that does not return fails, and one that is called often does not."""
 
+import faulthandler
+import signal
 import subprocess
 import sys
 import time
@@ -25,6 +27,25 @@ def test_a_call_that_does_not_return_fails_and_the_next_one_sooner():
             waits()
         with pytest.raises(EndlessCallError, match=r"waits did not return within 0\.02 s"):
             time.sleep(waits())
+
+
+def test_a_look_that_comes_last_does_not_end_the_process_later(monkeypatch):
+    """The timer's signal may come at any moment, also while its end is prepared."""
+    armed, cancel = [], faulthandler.cancel_dump_traceback_later
+
+    def cancel_as_a_signal_comes():
+        cancel()
+        armed.append(False)
+        if signal.getsignal(signal.SIGALRM) is not before:
+            signal.raise_signal(signal.SIGALRM)
+
+    monkeypatch.setattr(faulthandler, "cancel_dump_traceback_later", cancel_as_a_signal_comes)
+    monkeypatch.setattr(faulthandler, "dump_traceback_later", lambda *_, **__: armed.append(True))
+    before = signal.getsignal(signal.SIGALRM)
+    with limited(look_s=LOOK_S):
+        pass
+    assert armed[-1] is False
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
 def test_calls_that_return_may_be_many():
