@@ -14,7 +14,7 @@ def runs(pid: int) -> bool:
     """Whether a process runs; one that is over but not yet waited for does not."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # it may end while it is read
         if Path("/proc/self").exists():
             return False
         with contextlib.suppress(ProcessLookupError):
