@@ -20,7 +20,7 @@ test: setup  ## format, lint and arrows, then every test, and types beside them
 	@$(MAKE) --no-print-directory --jobs types tests
 
 tests:
-	$(VENV)/bin/python -m pytest -n 8 --dist loadscope --no-loadscope-reorder
+	$(VENV)/bin/python -m pytest -n 6 --dist loadscope --no-loadscope-reorder
 
 wheel: $(VENV)/.made  ## build dist/lasp_edge-*.whl, which pip installs on any machine
 	$(VENV)/bin/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
