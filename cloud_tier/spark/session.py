@@ -15,7 +15,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cloud_tier.spark.cache import cache_folder
 from cloud_tier.spark.driver import LOG_CONFIGURATION, Driver, spark_class_path, started
@@ -74,6 +74,11 @@ _LOCAL_PARTITIONS = 4
 LOG_OPTION = f"-Dlog4j2.configurationFile={LOG_CONFIGURATION.as_uri()}"
 _OF_CONNECT = ("grpc", "grpc_status", "pandas", "zstandard")
 """What pyspark's client of Spark Connect imports; it ends the process where some are missing."""
+
+_ASKED_FOR = ("functions", "PythonSQLUtils", "PythonUtils")
+"""Classes that pyspark names in short for each column and each frame. Py4J keeps none: each time
+the JVM looks for the name in every package that pyspark imports, and so in all JARs again and
+again, which took a twentieth of a step's processor time."""
 
 # What Spark's launcher does before the JVM starts, and a direct start does not.
 _FOR_THE_LAUNCHER = (
@@ -208,12 +213,16 @@ def _get_or_create(app_name: str, master: str | None, conf: Mapping[str, str]) -
     from pyspark.errors import PySparkException  # noqa: PLC0415
 
     try:
-        return builder.config(map=dict(conf)).getOrCreate()
+        session = builder.config(map=dict(conf)).getOrCreate()
     except (Py4JError, PySparkException) as error:
         # Of a Java exception, py4j's first line only says that there was one.
         lines = [line.lstrip(": ") for line in str(error).splitlines() if line.strip()]
         why = lines[1] if isinstance(error, Py4JError) and len(lines) > 1 else lines[0]
         raise CommandError(f"Spark does not start on {master or 'its master'}: {why}") from error
+    jvm: Any = session._jvm  # noqa: SLF001 - pyspark has no public word for it
+    for name in _ASKED_FOR:
+        setattr(jvm, name, getattr(jvm, name))
+    return session
 
 
 def _with_settings(spark: "SparkSession", settings: Mapping[str, str]) -> "SparkSession":

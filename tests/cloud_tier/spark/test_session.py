@@ -80,6 +80,24 @@ def test_python_workers_are_this_python(spark):
     assert executable == sys.executable
 
 
+def test_classes_that_each_column_asks_for_are_looked_up_once(spark):
+    pyarrow = pytest.importorskip("pyarrow", reason="needs the extra `cloud`")
+    asked = []
+
+    class Asked(type(spark._jvm)):
+        def __getattr__(self, name):
+            asked.append(name)
+            return super().__getattr__(name)
+
+    jvm, before = spark._jvm, type(spark._jvm)
+    jvm.__class__ = Asked
+    try:
+        spark.createDataFrame(pyarrow.table({"id": [1]})).select("id", "id").toArrow()
+    finally:
+        jvm.__class__ = before
+    assert not [name for name in asked if "." not in name]
+
+
 def test_an_active_session_is_used_and_given_the_callers_settings(spark):
     again = spark_session(app_name="another", conf={"spark.sql.shuffle.partitions": "3"})
     try:
