@@ -145,15 +145,16 @@ class StreamHistory:
         *,
         every: bool,  # noqa: ARG002 - whoever reads row by row leaves out the others
     ) -> Iterator[Rows]:
-        """Yield the rows of spans of time that name devices, or every row; of a span all together.
+        """Yield the rows of spans of time that name devices, or every row; of an hour all together.
 
         There may be others among them.
         """
-        for span_us in spans_us:
-            found: dict[Place, ResultRow] = {}
-            for _, stored in self.rows(result, *span_us):
-                found |= stored
-            yield found
+        for first_us, last_us in spans_us:
+            for at_us in range(first_us, last_us, _LOOK_US):
+                found: dict[Place, ResultRow] = {}
+                for _, stored in self.rows(result, at_us, min(at_us + _LOOK_US, last_us)):
+                    found |= stored
+                yield found
 
     def put_rows(self, result: str, changed: ChangedRows, rows: Rows) -> None:
         """Store rows that have changed, with the others of their cells.

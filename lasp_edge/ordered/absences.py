@@ -34,7 +34,6 @@ Stretch = tuple[str, tuple[int, int]]
 """A device, and from when until when readings of it may be missing; the end is excluded."""
 
 NO_TIMES: Final = range(0)
-HOUR_US: Final = 3_600_000_000
 
 
 class RowAbsences:
@@ -167,10 +166,10 @@ class RowAbsences:
         return time_us in self.again or time_us in self.answered_us
 
     def again_before(self, end_us: int) -> Iterator[tuple[int, int]]:
-        """Yield the spans of cells before a time that may hold such rows, of an hour at most."""
+        """Yield the spans of cells before a time that may hold such rows."""
         first_us, last_us = cell_of(self.again.start), min(end_us, self.again.stop)
-        for at_us in range(first_us, last_us, HOUR_US):
-            yield at_us, min(at_us + HOUR_US, last_us)
+        if first_us < last_us:
+            yield first_us, last_us
         for cell_us in sorted({cell_of(each) for each in self.answered_us}):
             if cell_us < end_us and not (self.again and first_us <= cell_us < last_us):
                 yield cell_us, cell_us + CELL_US
