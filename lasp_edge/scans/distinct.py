@@ -49,8 +49,11 @@ class FirstOccurrences(Scan):
     def step(self, state: Any, event: Event[Any]) -> Stepped:
         kept, value = state, event.value
         if self._within_us is not None:
-            kept = tuple(each for each in state if each[1] > event.time_us - self._within_us)
-        if any(same(before, value) for before, _ in kept):
+            least_us = event.time_us - self._within_us
+            kept = tuple([each for each in state if each[1] > least_us])
+        known = [before for before, _ in kept]
+        # Where nothing is equal, nothing is the same: one look, in place of a call for each.
+        if value in known and any(same(before, value) for before in known):
             return kept, ()
         output_us = 0 if self._within_us is None else event.time_us
         return (*kept, (value, output_us)), (value,)
