@@ -105,9 +105,9 @@ class CausalContext:
 
     def restricted(self, device: str) -> Self:
         """Return the dots of one device's replicas."""
-        mine = {at for at, replica in enumerate(_replicas) if replica.device == device}
-        vector = {index: n for index, n in self.vector.items() if index in mine}
-        return type(self)(vector, {dot for dot in self.cloud if dot >> SEQ_BITS in mine})
+        vector = {at: n for at, n in self.vector.items() if _replicas[at].device == device}
+        cloud = {dot for dot in self.cloud if _replicas[dot >> SEQ_BITS].device == device}
+        return type(self)(vector, cloud)
 
     @classmethod
     def between(cls, first: int, last: int) -> Self:
