@@ -15,9 +15,7 @@ store, a fact is one row: its name, and its value as JSON.
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
-from functools import partial
-from itertools import compress
-from operator import attrgetter, is_not
+from operator import attrgetter
 from typing import Any, NamedTuple, Self
 
 from crdts import ControlLog, Member, Membership, Replica, Version
@@ -187,8 +185,7 @@ class Facts:
 
 def _here(facts: Facts) -> list[tuple[str, Any]]:
     """Return the name and value of each fact that is here: most are not."""
-    values = _values(facts)
-    return list(compress(zip(_NAMES, values, strict=True), map(_is_here, values)))
+    return [named for named in zip(_NAMES, _values(facts), strict=True) if named[1] is not None]
 
 
 def _typed(name: str, plain: Any) -> Any:
@@ -219,7 +216,6 @@ _ACTED = "acted:"
 _NAMES = tuple(field.name for field in fields(Facts))
 _values = attrgetter(*_NAMES)
 _NO_VALUES = _values(Facts())
-_is_here = partial(is_not, None)
 
 
 @dataclass(slots=True)
