@@ -4,17 +4,20 @@ import random
 import socket
 
 import pytest
+from paho.mqtt.client import Client
+from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 
 from lasp_edge.link import Limits
-from lasp_edge.link.buffered import CHUNK_BYTES
+from lasp_edge.link.buffered import CHUNK_BYTES, BufferedClient
 from tests.brokers import until_connected, until_messages
 from tests.lasp_edge.link.support_link import publish_packet, publish_when_possible
 
-pytestmark = pytest.mark.broker
+broker_needed = pytest.mark.broker
 
 SIZES = (0, 1, 100, CHUNK_BYTES - 20, CHUNK_BYTES, 3 * CHUNK_BYTES, 1, 200_000, 2)
 
 
+@broker_needed
 @pytest.mark.parametrize("gather_s", [0.0, 0.05])
 def test_packets_of_all_sizes_come_whole_and_in_order(broker, connect, gather_s):
     limits = Limits(gather_s=gather_s)
@@ -28,6 +31,7 @@ def test_packets_of_all_sizes_come_whole_and_in_order(broker, connect, gather_s)
     assert [message.payload for message in until_messages(link, len(sent))] == sent
 
 
+@broker_needed
 @pytest.mark.parametrize("seed", range(5))
 def test_a_stream_that_is_cut_anywhere_gives_the_same_packets(connect, seed):
     cuts, sent = random.Random(seed), [b"%d" % number * 40 for number in range(60)]
@@ -46,3 +50,46 @@ def test_a_stream_that_is_cut_anywhere_gives_the_same_packets(connect, seed):
                 peer.sendall(stream[:size])
                 stream = stream[size:]
             assert [message.payload for message in until_messages(link, len(sent))] == sent
+
+
+def _handled(kind, protocol, header, packet):
+    """Return what a client of paho makes of a PUBLISH: its messages, or the error it raises."""
+    client, messages = kind(CallbackAPIVersion.VERSION2, protocol=protocol, manual_ack=True), []
+
+    def take(_client, _userdata, message):
+        try:
+            topic = message.topic
+        except UnicodeDecodeError:
+            topic = None
+        rest = bytes(message.payload), message.qos, message.mid
+        messages.append((topic, *rest, bool(message.retain), bool(message.dup)))
+
+    client.on_message = take
+    client.on_socket_register_write = lambda *_: None  # nothing is written here
+    client._in_packet["command"], client._in_packet["packet"] = header, bytearray(packet)
+    try:
+        return client._handle_publish(), messages
+    except Exception as error:  # noqa: BLE001 - whatever it is, both raise it
+        return type(error), messages
+
+
+def _drawn_packet(drawn):
+    """Return a PUBLISH's first byte and content: plain, with properties, or damaged."""
+    topic = drawn.choice([b"t", b"a/b", "käse".encode(), b"\xff", b"", b"x" * 300])
+    properties = drawn.choice([b"\0", b"\0", b"\3\x23\0\7", b"\2\1\1", b"\x80\0", b""])
+    packet = len(topic).to_bytes(2, "big") + topic + drawn.choice([b"", drawn.randbytes(2)])
+    packet += properties + drawn.randbytes(drawn.randrange(4))
+    if drawn.random() < 0.2:
+        packet = packet[: drawn.randrange(len(packet) + 1)]
+    return 0x30 | drawn.randrange(16), packet
+
+
+@pytest.mark.parametrize("protocol", [MQTTProtocolVersion.MQTTv5, MQTTProtocolVersion.MQTTv311])
+def test_a_message_is_read_as_paho_reads_it(protocol):
+    drawn, taken = random.Random(int(protocol)), 0
+    for _ in range(3_000):
+        header, packet = _drawn_packet(drawn)
+        theirs = _handled(Client, protocol, header, packet)
+        assert _handled(BufferedClient, protocol, header, packet) == theirs, (header, packet)
+        taken += bool(theirs[1])
+    assert taken > 500
