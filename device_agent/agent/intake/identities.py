@@ -21,7 +21,7 @@ are in memory.
 
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain, islice
+from itertools import chain, islice, repeat
 from operator import attrgetter, itemgetter, lt, sub
 from struct import Struct
 from sys import byteorder
@@ -184,7 +184,7 @@ class Block:
         of_steps, least = _columns(steps) or [bytes(len(steps))], min(values)
         # Most often they are few steps apart, or all the same.
         is_even = values.count(least) == len(values)
-        of_values = [] if is_even else _columns_of_small([value - least for value in values])
+        of_values = [] if is_even else _columns_of_small(list(map(sub, values, repeat(least))))
         return b"".join([_HEAD.pack(len(of_steps), len(of_values), least), *of_steps, *of_values])
 
 
