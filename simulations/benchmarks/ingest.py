@@ -140,7 +140,7 @@ class Ours:
 
 
 def _end_us(column: Column) -> int:
-    return max(time_us for time_us in column[0] if time_us is not None)
+    return max(filter(None, column[0]))
 
 
 def _note(panes: dict[int, Partial], changes: Changes) -> None:
