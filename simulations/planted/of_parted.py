@@ -283,3 +283,18 @@ def shares_are_not_known_again_at_a_start() -> Iterator[None]:
 
     with replaced(fleet, "reconcile", reconcile):
         yield
+
+
+@of_parted
+def a_place_that_closes_is_not_stored() -> Iterator[None]:
+    """A gateway restarts, and events in order that were final are open again."""
+    right: Callable[..., None] = Gathering._put  # noqa: SLF001 - see above
+
+    def put(self: Gathering, place: Place, record: OrderedRecord) -> None:
+        is_known = place in self.changed
+        right(self, place, record)
+        if record.answered and not is_known:
+            self.changed.discard(place)
+
+    with replaced(Gathering, "_put", put):
+        yield

@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 
 from crdts import Lattice
 from device_agent.gateway.core import WaitingTerms
-from device_agent.gateway.kept import FleetChanges, FleetState
+from device_agent.gateway.kept import FleetChanges
 from device_agent.gateway.run import SHORT_OUTAGE, GatewayRun, GatewaySettings
 from device_agent.gateway.store import FleetStore
 from lasp_edge.language.plan import Plan
@@ -26,6 +26,7 @@ from lasp_edge.protocol.listening import ListeningClock
 from lasp_edge.units import SECOND_US
 from simulations.world.decoding import decoded
 from simulations.world.disk import DiskInMemory, without_log
+from simulations.world.gathered_checks import gathered_otherwise
 from simulations.world.keeper import SimulatedKeeper
 from simulations.world.landed import LandedState
 from simulations.world.landing import Inbox
@@ -197,11 +198,16 @@ class VirtualGateway(SinkProcess[SimulatedGateway, GatewayRun]):
             read = store.row(at)
             if read is not None and read != written:  # it may be pruned
                 yield f"{self.name} wrote {written}, and its file has {read}"
-        yield from self._not_kept(store.restored())
+        yield from self._not_kept(store)
 
-    def _not_kept(self, state: FleetState) -> Iterator[str]:
+    def _not_kept(self, store: MemoryFleetStore) -> Iterator[str]:
         """Yield what its run goes by, and the next one would not: each turn ends with a commit."""
-        return iter(()) if self._run is None else self.lander.not_kept(state)
+        if self._run is None:
+            return
+        yield from self.lander.not_kept(store.restored())
+        streams = self._run.core.streams
+        if streams is not None:
+            yield from gathered_otherwise(self.lander.plan, streams, store, self.terms.retain_us)
 
     @property
     def is_running(self) -> bool:
@@ -217,7 +223,7 @@ class VirtualGateway(SinkProcess[SimulatedGateway, GatewayRun]):
 
     def crash(self, until: int) -> int:
         if not self.disk.fails:
-            self.forgotten += self._not_kept(self.disk.found().restored())
+            self.forgotten += self._not_kept(self.disk.found())
         return super().crash(until)
 
     def _lose_memory(self) -> None:
