@@ -102,7 +102,7 @@ KINDS: Final[dict[str, FaultKind]] = {
     "sink_away": _of_fleet(3, 60),
     "sink_full": _of_fleet(2, 12),
     "recorded_answers": _of_fleet(2, 30),
-    "hours": _of_fleet(40, 120),
+    "hours": _of_fleet(40, 80),
     "twin": _of_fleet(20, 30),
     "forged_hello": _of_device(1, 3),
 }

@@ -21,6 +21,9 @@ LATE_STEPS = 4
 """Steps after the start of a life by which its peers have answered; it waits for landers longer."""
 Befall = Callable[[World, VirtualDevice, int], bool]
 
+PARTED_STEPS = 45
+"""Steps in which the ten minutes pass that devices wait, after a gateway's twin, before they
+deliver to the one that is left: in steps of a second they were most of such a run."""
 ASKED_STEPS = 12
 """Steps in which a life that starts has asked, was answered twice, and reads again."""
 
@@ -306,6 +309,8 @@ _BEFALL: dict[str, Befall] = {
 def heal(world: World) -> None:
     """End all faults: what is broken works, what is off starts, what is wrong is set right."""
     world.calm()
+    waits = PARTED_STEPS * bool(world.seen["twin"])
+    world.fast_until = max(world.fast_until, world.step_number + waits)
     for sink in world.sinks:
         sink.heal()
     if world.scenario.synced and not world.scenario.punctual:

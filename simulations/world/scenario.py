@@ -41,7 +41,7 @@ UNSYNCHRONISED_START_US = START_US + 80_000_000 * SECOND_US
 SHORT = {1: (12, 20, 30), 2: (12, 20, 20, 30), 3: (12, 12, 20), 4: (12,), 5: (12,)}
 """Devices of short runs, and the steps with faults from which one is drawn. Planted bugs are found
 in short runs with many faults after less work than in long ones."""
-LONG = ((1, 60), (2, 60), (3, 60), (1, 120), (2, 120))
+LONG = ((1, 60), (2, 60), (3, 60), (1, 90), (2, 90))
 """Devices and steps of long runs: a few things only happen in these."""
 SHAPES = (*[(size, steps) for size, drawn in SHORT.items() for steps in drawn] * 3, *LONG)
 """From which the number of devices and that of steps with faults are drawn. The work of a run is
@@ -330,7 +330,7 @@ def _with_links(scenario: Scenario, random: Random, kinds: tuple[str, ...]) -> S
         rates = {kind: rate for kind, rate in rates.items() if kind == "recorded_answers"}
     more = FaultRates(**rates).schedule(random, scenario.names, scenario.steps)
     if "hours" in kinds and not scenario.acting and random.random() < LONG_TIME:
-        steps, at = random.randint(40, 120), random.randint(1, scenario.steps)
+        steps, at = random.randint(*KINDS["hours"][1:]), random.randint(1, scenario.steps)
         more.append(Fault(at, "hours", "", steps))
         if random.random() < 0.5:  # noqa: PLR2004
             more.append(Fault(at, "sink_dead", "", steps))
