@@ -37,7 +37,7 @@ def befall(world: World, fault: Fault) -> None:
 
 
 def _kill(world: World, device: VirtualDevice, steps: int) -> bool:
-    if device.durable is None:
+    if device.durable is None and device.starts:
         return False
     world.end(device.name, device, steps)
     if steps % 2:  # its machine was switched off

@@ -221,3 +221,17 @@ def test_readings_of_a_time_long_ago_wait_for_events_in_order(seed, monkeypatch)
     monkeypatch.setattr(WaitingCells, "put", noted)
     assert not run(synced(scenario_of(seed))).trouble
     assert any(waited)
+
+
+def test_a_device_that_has_never_started_comes_later():
+    has = Scenario(5, 2, 0, schedule=())
+    world = World(has)
+    try:
+        befall(world, Fault(1, "kill", "pi-1", 8))
+        for _ in range(7):
+            world.step()
+        assert (world.devices["pi-0"].starts, world.devices["pi-1"].starts) == (1, 0)
+        world.step()
+        assert world.devices["pi-1"].starts == 1
+    finally:
+        world.close()
