@@ -157,7 +157,7 @@ class PartedScans:
             stored = dict(self._stored(leaf, cell_us, cell_us + 1))
             answers = inserted_cells({leaf: None}, stored)[leaf]
             content = {place: new for place, (_, new) in answers.items()}
-            for place, answer in answers_of(content):
+            for place, answer in answers_of(content, self._cells[name].get(cell_us, ())):
                 found.setdefault(place, {})[answer.device] = answer
         return found
 

@@ -6,7 +6,8 @@
 - `scan`: what a scan is, the fold whose order matters; `synchronised`: what need not be in order
 - `covers`: which events must be; `parted`: such a scan in parts, on devices and at an evaluator;
   `answers`: what devices send of it; `gathered`, `gathering`: who has answered which events;
-  `reopening`: asks who counts later; `stalls`: for people, what keeps rows from them
+  `reopening`: asks who counts later; `resuming`: where a device
+  goes on that retains less; `stalls`: for people, what keeps rows from them
 - `calling`: calls the user's functions
 - `outputs`: outputs of scans, as events
 - `log`: the items of one key in order, replayed from a change until the state agrees again; `tail`:

@@ -12,6 +12,10 @@ place: an **incomplete** answer counts where there is no other, or one by anothe
 name the device there. They do so, too, at the event in order in whose slice the lost readings end:
 an answer of before has no readings that came since.
 
+A device that retains no readings of a time any more can answer no event in order there. It states
+that of each cell for which it is asked: it is **over** there. Whoever evaluates goes on without a
+part of it, by whichever share, and rows name it.
+
 What was made of a share is sent without what it still has of that: who joins it knows the share.
 
     >>> sent = without((("model", 2), (3, 70)), (("model", 2), (0, 0)))
@@ -25,6 +29,10 @@ What was made of a share is sent without what it still has of that: who joins it
     >>> answer = PartAnswer("pi-1", b"first", ()).stating(stated(content[1]))
     >>> answer.has_gone_on_from(b"basis1"), answer.has_gone_on_from(b"other")
     (True, False)
+    >>> answer.counts(b"first"), answer.counts(b"other")
+    (True, False)
+    >>> PartAnswer("pi-1", b"first", ()).stating(GoneOn(OVER)).counts(b"other")
+    True
     >>> again = PartAnswer("pi-1", b"first", (), incarnation=2, is_incomplete=True)
     >>> standing(answer, again) == answer, standing(None, again) == again
     (True, True)
@@ -47,11 +55,15 @@ BASIS_BYTES: Final = 6
 there alone, and another share of that event has the same once in 2 ** 48 times."""
 
 
+OVER: Final = b"-"
+"""Stands in place of bases where a device is over; it is shorter than any."""
+
+
 class GoneOn(NamedTuple):
     """From which shares of a cell a device has gone on.
 
     Attributes:
-        bases: of these, sorted, one after another.
+        bases: of these, sorted, one after another; or `OVER`.
         incarnation, beats: of the life that has stated it, and how often that one had promised.
     """
 
@@ -72,7 +84,7 @@ class PartAnswer(NamedTuple):
         basis: of the share that it was made of.
         made: what it has made; () for nothing. See `without`, where shares differ.
         gone_on: the bases of the shares from which the device has gone on, of the cell of the event
-            in order, one after another.
+            in order, one after another; or `OVER`.
         incarnation, beats: of the life that has sent it or stated these, whichever was later, and
             how often that one had promised.
         is_incomplete: it may be without readings that the device had once.
@@ -93,9 +105,18 @@ class PartAnswer(NamedTuple):
         life = max((self.incarnation, self.beats), gone_on[1:])
         return self._replace(gone_on=gone_on.bases, incarnation=life[0], beats=life[1])
 
+    @property
+    def is_over(self) -> bool:
+        """Whether no other answer of the device will come."""
+        return self.gone_on == OVER
+
+    def counts(self, basis: bytes) -> bool:
+        """Return whether nobody waits for another answer, where this basis counts."""
+        return self.basis == basis or self.is_over
+
     def has_gone_on_from(self, basis: bytes) -> bool:
         """Return whether the device has gone on from the share that counts."""
-        return basis in _bases_in(self.gone_on)
+        return self.is_over or basis in _bases_in(self.gone_on)
 
 
 @lru_cache(maxsize=256)
@@ -219,7 +240,8 @@ def kept_answers(delta: Delta) -> Delta:
 def sent_answers(delta: Delta, life: tuple[int, int], is_last: IsLast | None = None) -> Delta:
     """Return how answers change as they are sent: by which life, after how many promises of it.
 
-    Without a key: that of an event in order is known where it is evaluated.
+    Without a key: that of an event in order is known where it is evaluated. An answer of a device's
+    half that lacks readings states so behind what was made.
 
     Args:
         delta: of what leaves a device's half.
@@ -233,7 +255,9 @@ def sent_answers(delta: Delta, life: tuple[int, int], is_last: IsLast | None = N
             found[place] = (old, new)
             continue
         last = None if is_last is None else is_last(place, answer.key)
+        if last is None and answer.value[3:]:
+            last = True
         at = place if last is None else (*place[:3], (INCOMPLETE, *place[3]))
         more = () if last is None else (last,)
-        found[at] = (old, new and new._replace(value=(*new.value, *life, *more), key=""))
+        found[at] = (old, new and new._replace(value=(*new.value[:3], *life, *more), key=""))
     return found

@@ -3,7 +3,7 @@
 What a device states of a cell of events in order goes with its answers at each of them.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +11,7 @@ from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event
 from lasp_edge.ordered.answers import (
     NOWHERE,
+    OVER,
     GoneOn,
     PartAnswer,
     is_incomplete,
@@ -48,13 +49,14 @@ class _Gathered:
             return None
         answers = tuple(
             tuple(answer.stating(stated.get(device, NOWHERE)))
-            for device, answer in sorted(self.counting().items())
+            for device, answer in sorted(self.counting(stated).items())
         )
         return self.event._replace(value=(self.event.value, answers, self.mark, place))
 
-    def counting(self) -> dict[str, PartAnswer]:
-        """Return the answer of each device that counts."""
-        found = dict(self.answers)
+    def counting(self, stated: Mapping[str, GoneOn]) -> dict[str, PartAnswer]:
+        """Return the answer of each device that counts; of who is over perhaps an empty one."""
+        found = {at: PartAnswer(at, b"", ()) for at, each in stated.items() if each.bases == OVER}
+        found |= self.answers
         for device, answer in self.incomplete.items():
             found[device] = standing(found.get(device), answer)
         return found
@@ -155,16 +157,26 @@ class GatherStage(StreamStage):
         return super().cut(time_us)
 
 
-def answers_of(content: Mapping[Place, Any]) -> Iterator[tuple[Place, PartAnswer]]:
-    """Yield the answers that count among outputs of devices, each with the event in order."""
-    of_cell = {(at[0], at[1]): stated(each.value) for at, each in content.items() if is_of_cell(at)}
-    places: dict[Place, _Gathered] = {}
+def answers_of(
+    content: Mapping[Place, Any], ordered: Iterable[Place] = ()
+) -> Iterator[tuple[Place, PartAnswer]]:
+    """Yield the answers that count among outputs of devices, each with the event in order.
+
+    Args:
+        content: the outputs, of whole cells.
+        ordered: the events in order at which a device may be over that has answered none.
+    """
+    of_cell: dict[int, dict[str, GoneOn]] = {}
+    for at, each in content.items():
+        if is_of_cell(at):
+            of_cell.setdefault(at[0], {})[at[1]] = stated(each.value)
+    places: dict[Place, _Gathered] = {place: _Gathered() for place in ordered}
     for at, event in content.items():
         answer = part_answer(at[1], event.value) if is_about_order(at) else None
         if answer is not None:
             here = places.setdefault(ordered_place(at), _Gathered())
             (here.incomplete if is_incomplete(at[3]) else here.answers)[at[1]] = answer
     for place, here in places.items():
-        for device, answer in here.counting().items():
-            gone_on = of_cell.get((cell_of(place[0]), device), NOWHERE)
-            yield place, answer.stating(gone_on)
+        of_devices = of_cell.get(cell_of(place[0]), {})
+        for device, answer in here.counting(of_devices).items():
+            yield place, answer.stating(of_devices.get(device, NOWHERE))

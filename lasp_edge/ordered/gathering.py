@@ -8,9 +8,10 @@ them whose basis follows from them; so a turn costs by what has changed.
   when nobody waits for it any longer. It stays so by that basis, whoever counts later; unless a
   device that counts answers by another one.
 - A mark that is set without the answer of a device **lacks** it: one that counts and is not waited
-  for, one that had answered by another basis and is gone, or one whose store was lost, so that its
-  part may be without readings: who has lost them says so in its answer, or the evaluator knows. The
-  rows there name these until they have answered; and those whose part is refused.
+  for, one that had answered by another basis and is gone, one that is over there, or one whose
+  store was lost, so that its part may be without readings: who has lost them says so in its answer,
+  or the evaluator knows. The rows there name these until they have answered; and those whose part
+  is refused.
 - A place is **open** while it is not marked, or a device that counts has not answered it so, or
   has not gone on from the share behind it, or has not promised since then what was final before:
   its promise waits for all that it has revised there; and until the frontier has passed it, since
@@ -274,7 +275,7 @@ class Gathering:
                 left = [] if is_over else [each for each in given if each is not None]
                 self._close(place, record, left)
             return basis
-        is_contradicted = any(each is not None and each.basis != basis for each in given)
+        is_contradicted = any(each is not None and not each.counts(basis) for each in given)
         return b"" if record.mark == basis and is_contradicted else record.mark
 
     def _lacking(
@@ -293,8 +294,8 @@ class Gathering:
             # Who has answered the next one had answered this one, too, if it had been there.
             behind = self.open.get(_behind(self._of_key[record.key], place) or place)
             known = known.union(promises, answers, behind if isinstance(behind, dict) else ())
-            lacks = {each for each in known if not self.counts(answers.get(each), basis)}
-            lacks |= {each.device for each in answers.values() if each.is_incomplete}
+            given = [each for each in answers.values() if each.basis == basis]
+            lacks = known.difference(each.device for each in given if not each.is_incomplete)
         if lost_us:
             of_key = self._of_key[record.key]
             before = of_key[(at := bisect_left(of_key, place)) - 1 : at]
@@ -325,8 +326,8 @@ class Gathering:
 
     @staticmethod
     def counts(given: PartAnswer | None, basis: bytes) -> bool:
-        """Return whether an answer was made of the share that counts."""
-        return given is not None and given.basis == basis
+        """Return whether an answer was made of the share that counts, or no other will come."""
+        return given is not None and given.counts(basis)
 
     def is_promised(self, given: PartAnswer) -> bool:
         """Return whether a device has promised what was final, since it has given an answer."""

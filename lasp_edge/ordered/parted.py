@@ -47,6 +47,7 @@ from lasp_edge.ordered.log import Checkpoint
 from lasp_edge.ordered.outputs import NO_TAGS, made_event
 from lasp_edge.ordered.places import OF_DEVICE, Place
 from lasp_edge.ordered.plain import check_plain, encoded
+from lasp_edge.ordered.resuming import is_resumption, resumed_from
 from lasp_edge.ordered.runs import ROW, SHARED, RunLog
 from lasp_edge.ordered.scan import Scan, Stepped
 from lasp_edge.ordered.sent_outputs import OutputAt
@@ -94,7 +95,8 @@ class LeafScan(Scan[Any]):
     """A device's half: its events, and the published places.
 
     The state is (basis, what was made of the share, whether anything was, the share; None where
-    that is always the same); () while it waits.
+    that is always the same), and True behind these if readings since then are retained no more; ()
+    while it waits.
 
     Args:
         scan: the scan.
@@ -113,9 +115,14 @@ class LeafScan(Scan[Any]):
 
     def step(self, state: Any, event: Event[Any]) -> Stepped:
         if event.name == SHARED:
-            known, share, basis = event.value
-            after = self._begun(basis, share) if known else ()
-            return after, [(ANSWER, state[0], self._sent(state)) if state else (WAITS,)]
+            known, share, basis, *resumed = event.value
+            if resumed and state and state[0] == basis:
+                return state, ()  # it has stepped that event, and lacks nothing
+            after = (*self._begun(basis, share), *resumed) if known else ()
+            if resumed:
+                return after, ()
+            answer = (ANSWER, state[0], self._sent(state), *state[4:]) if state else (WAITS,)
+            return after, [answer]
         if not state:
             return state, ()
         after, values = self.stepper.step(state[1], event)
@@ -126,7 +133,7 @@ class LeafScan(Scan[Any]):
 
     def _sent(self, state: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return what was made of a share, as it is sent; () for nothing."""
-        _, made, has_made, share = state
+        _, made, has_made, share = state[:4]
         if not has_made:
             return ()
         return (made,) if self._is_constant else without(made, share)
@@ -211,10 +218,16 @@ class LeafStage(ScanStage):
 
     def _shown(self, place: Place, event: Event[Any]) -> Event[Any]:
         """Return a published event in order as the scan steps it."""
-        known, share = event.value
-        if self._shares.is_share_constant:
-            known, share = True, self._shares.empty
-        return event._replace(name=SHARED, value=(known, share, basis_of(place, share)))
+        resumed = (True,) if is_resumption(place) else ()
+        last = resumed_from(event.value[1]) if resumed else (place, *event.value)
+        if last is None:
+            shown = True, self._shares.share(self._shares.zero), FIRST
+        else:
+            place, known, share = last
+            if self._shares.is_share_constant:
+                known, share = True, self._shares.empty
+            shown = known, share, basis_of(place, share)
+        return event._replace(name=SHARED, value=(*shown, *resumed))
 
     def _sent(self, place: Place, change: tuple[Event[Any] | None, Event[Any] | None]) -> Place:
         event = change[1] or change[0]

@@ -38,6 +38,6 @@ def reopen(
         record = records[place]
         # An answer by another basis is about to be replaced: rows stay until then.
         given = answers.get(place, {}).items()
-        gathering.open[place] = {of: each for of, each in given if each.basis == record.mark}
+        gathering.open[place] = {of: each for of, each in given if each.counts(record.mark)}
         records[place] = record._replace(answered=False)
         gathering.changed.add(place)

@@ -302,12 +302,12 @@ class RunLog:
         come: _Outputs,
     ) -> Any:
         """Return the state behind local events, and put the rows that they give into `come`."""
-        basis, made, has_made, share = state
+        basis, made, has_made, *others = state
         if events and not failures.places:
             together = self._made_together(made, places, events)
             if together is not None:
                 come |= together[1]
-                return basis, together[0], True, share
+                return basis, together[0], True, *others
         step, failing = self._stepper.step, failures.places
         for place, event in zip(places, events, strict=True):
             try:
@@ -323,4 +323,4 @@ class RunLog:
             if failing:
                 failing.pop(place, None)
             made, has_made = after, True
-        return (basis, made, has_made, share) if has_made else state
+        return (basis, made, has_made, *others) if has_made else state

@@ -6,7 +6,8 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from device_agent.agent.scans.shares import Shares, TakenCell
+from device_agent.agent.scans.parted_history import TakenCell
+from device_agent.agent.scans.shares import Shares
 from lasp_edge.language.halves import leaf_of, scan_of
 from lasp_edge.language.item_stream import STATED
 from simulations.world.device import VirtualDevice
@@ -52,7 +53,7 @@ class AskedWatch:
 
 def _is_asked(before: _Stated, now: _Stated) -> bool:
     """Return whether a cell was taken again as it was."""
-    (_, version, _, _), number = now.cell, before.cell.number
+    version, number = now.cell.version, before.cell.number
     is_next = version != before.cell.version and now.cell.number == number + 1
     alike = before.cell._replace(version=version, number=number + 1) == now.cell
     return is_next and alike and before.goes_back == now.goes_back

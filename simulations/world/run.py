@@ -289,9 +289,12 @@ def landers_know(world: World) -> bool:
 
 
 def _waits_for_ever(world: World) -> bool:
-    """Return whether a sink may wait for an event in order, which a device lost with its store."""
+    """Return whether a sink may wait for an event in order, which a device lost with its store.
+
+    Of several one may have it, and devices follow another one.
+    """
     unsure = map(is_unsure_of_parts, world.devices.values())
-    return world.scenario.synced and any(unsure)
+    return world.scenario.synced and len(world.sinks) > 1 and any(unsure)
 
 
 def _is_gathered(lander: LandedState) -> bool:

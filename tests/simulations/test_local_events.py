@@ -35,8 +35,9 @@ TERMS = WaitingTerms(roster=("pi-0", "pi-1", "pi-2"), dead_after_us=20 * SECOND_
 class LocalFleet(World):
     """Three devices and their gateways; whatever is read is remembered for the oracle."""
 
-    def __init__(self, *gateways, plan=PLAN):
-        has = Scenario(5, 3, 0, gateways=gateways, archive=ARCHIVE in gateways)
+    def __init__(self, *gateways, plan=PLAN, retain_s=7 * 86_400):
+        archive = ARCHIVE in gateways
+        has = Scenario(5, 3, 0, gateways=gateways, archive=archive, retain_s=retain_s)
         super().__init__(has, None, plan, terms=TERMS)
         self.content = {"a": {}, "b": {}}
         for name, device in self.devices.items():
@@ -94,8 +95,8 @@ class LocalFleet(World):
 
 
 @contextmanager
-def fleet_of(*gateways):
-    fleet = LocalFleet(*gateways)
+def fleet_of(*gateways, **given):
+    fleet = LocalFleet(*gateways, **given)
     try:
         yield fleet
     finally:

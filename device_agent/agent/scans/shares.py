@@ -5,15 +5,19 @@ one gateway: the least name among those that were heard lately, as acknowledgeme
 others publish is remembered, and taken where the one that is followed has fallen silent. A place of
 another gateway stays until the followed one has published its cell: nothing is taken back before.
 A gateway that was silent is followed again once it has published what the present one has.
+
+A cell that lies before what the device retains is taken no more. The gateway publishes it again
+while it waits for an answer: then this device states that it is over there, and goes on behind it
+with what it retains (`lasp_edge.ordered.resuming`).
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from crdts.frontier import BOTTOM_US
 from device_agent.agent.parts import FrameRefusedError, Handler, Part
-from lasp_edge.evaluation.history import Read, StreamHistory
-from lasp_edge.evaluation.stored import HistoryId, HistoryRow
+from device_agent.agent.scans.parted_history import NO_CELL, PartedHistory, TakenCell
+from lasp_edge.evaluation.history import Read
 from lasp_edge.language.halves import (
     leaf_of,
     parted_scans,
@@ -23,15 +27,17 @@ from lasp_edge.language.halves import (
 )
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.streaming import FLEET
-from lasp_edge.ordered.cells import CELL_US, CellId, cell_of
+from lasp_edge.ordered.answers import OVER
+from lasp_edge.ordered.cells import CELL_US, cell_of
 from lasp_edge.ordered.engine import StreamChanges, StreamEngine
-from lasp_edge.ordered.inputs import InputCell, PlacedCell, TakenItem, in_cells
-from lasp_edge.ordered.item_store import BLOCK_US, FOR_EVER_US
+from lasp_edge.ordered.inputs import PlacedCell, TakenItem, in_cells
+from lasp_edge.ordered.item_store import FOR_EVER_US
 from lasp_edge.ordered.parted import basis_of, sent_at
 from lasp_edge.ordered.places import Place
-from lasp_edge.ordered.plain import decoded, encoded, same
+from lasp_edge.ordered.plain import same
+from lasp_edge.ordered.resuming import is_resumption, resumption
 from lasp_edge.ordered.sent_outputs import OutputItem
-from lasp_edge.ordered.shared_places import SharedPlace, packed_places, places_in
+from lasp_edge.ordered.shared_places import SharedPlace, places_in
 from lasp_edge.protocol.acks import AckFrame
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.shares import SharesFrame, replaces, short_stream
@@ -43,82 +49,6 @@ MOST_CELLS: Final = 50_000
 
 LONG_US: Final = 3_600_000_000
 """In a time longer than this nobody looks for events in order: there is one."""
-
-
-class TakenCell(NamedTuple):
-    """What was taken of a cell.
-
-    Attributes:
-        gateway: that published it.
-        version: of what it published.
-        number: grows with each change here, whoever published it.
-        places: the events in order.
-    """
-
-    gateway: str
-    version: int
-    number: int
-    places: dict[Place, SharedPlace]
-
-
-_NOTHING: Final = TakenCell("", 0, 0, {})
-
-
-class PartedHistory(StreamHistory):
-    """What a device's store holds of streams: of scans with local events, the places, too."""
-
-    def __init__(self, plan: Plan, device: str, read: Read) -> None:
-        super().__init__(plan, device, read)
-        self.shared = {
-            shares_of(f"{name}: "): shares_stream(plan, name) for name in parted_scans(plan)
-        }
-        self._ends: dict[tuple[str, int], int] = {}
-
-    def taken(self, event: str, least_us: int, end_us: int) -> Iterator[tuple[int, TakenCell]]:
-        """Yield what was taken of each cell with least_us <= start < end_us."""
-        for cell_us, row in self._entries(self.shared[event], least_us, end_us):
-            gateway, version, number, packed = decoded(row.content)
-            yield cell_us, TakenCell(gateway, version, number, places_in(packed, cell_us))
-
-    def places(self, event: str, least_us: int, end_us: int) -> Iterator[tuple[Place, str]]:
-        """Yield the events in order that were taken of some cells, with their keys."""
-        for _, cell in self.taken(event, least_us, end_us):
-            for place, shared in cell.places.items():
-                yield place, shared.key
-
-    def put_taken(self, event: str, cell_us: int, cell: TakenCell) -> None:
-        """Store what was taken of a cell, after the engine has taken it."""
-        end_us = self._ends.pop((event, cell_us), cell_us + CELL_US + BLOCK_US)
-        content = encoded((*cell[:3], packed_places(cell.places, cell_us)))
-        self.changes[HistoryId(cell_us, self.shared[event])] = HistoryRow(end_us, content)
-
-    def cells(self, event: str, least_us: int, end_us: int) -> Iterator[tuple[CellId, InputCell]]:
-        if event not in self.shared:
-            yield from super().cells(event, least_us, end_us)
-            return
-        for cell_us, (_, _, number, places) in self.taken(event, least_us, end_us):
-            yield (
-                CellId(event, FLEET, cell_us),
-                {
-                    sent_at(place): ((number, 0, 0), (event, (known, share), key, ""))
-                    for place, (key, known, share) in places.items()
-                },
-            )
-
-    def put_cell(self, where: CellId, cell: InputCell, end_us: int) -> None:
-        if where.event not in self.shared:
-            super().put_cell(where, cell, end_us)
-            return
-        self._ends[where.event, where.cell_us] = end_us
-        for cell_us, taken in self.taken(where.event, where.cell_us, where.cell_us + 1):
-            self.put_taken(where.event, cell_us, taken)
-            self._ends[where.event, where.cell_us] = end_us
-
-    def keep_cell(self, where: CellId, cell: InputCell, end_us: int) -> None:
-        if where.event in self.shared:
-            self.put_cell(where, cell, end_us)
-        else:
-            super().keep_cell(where, cell, end_us)
 
 
 class Shares(Part):
@@ -152,6 +82,8 @@ class Shares(Part):
         self.followed = ""
         self.waits_since_us: int | None = None
         self._pending: set[tuple[str, int]] = set()
+        self._again: set[tuple[str, int]] = set()
+        self._over: set[tuple[str, int]] = set()
         self._owed = (-1, BOTTOM_US)
         self._stored: dict[tuple[str, int], tuple[str, int]] = {}
         self._cells: dict[tuple[str, int], TakenCell] = {}
@@ -191,14 +123,13 @@ class Shares(Part):
             return
         if gateway not in self._frames and len(self._frames) >= MAX_SINKS:
             raise FrameRefusedError("shares: of too many gateways")
-        try:
-            places = places_in(frame.content, frame.cell_us, self._names[event])
-        except ValueError as error:
-            raise FrameRefusedError(f"shares: {error}") from None
+        places = _published(frame, self._names[event])
         known = self._frames.setdefault(gateway, {})
         at = (event, frame.cell_us)
-        if at in known and not replaces(frame.version, known[at][0]):
-            return
+        if at in known:
+            if not replaces(frame.version, known[at][0]):
+                return
+            self._again.add(at)
         known[at] = (frame.version, places)
         if len(known) > MOST_CELLS:
             del known[min(known, key=lambda each: each[1])]
@@ -212,6 +143,7 @@ class Shares(Part):
             (event, cell_us): (cell.gateway, cell.version)
             for event in self._events.values()
             for cell_us, cell in history.taken(event, 0, FOR_EVER_US)
+            if cell.version
         }
         for event, cell_us in self._stored:
             self._last_us[event] = max(self._last_us[event], cell_us)
@@ -295,12 +227,15 @@ class Shares(Part):
         pending, self._pending = self._pending & frames.keys(), set()
         for event, cell_us in sorted(pending):
             version, places = frames[event, cell_us]
-            before = dict(history.taken(event, cell_us, cell_us + 1)).get(cell_us, _NOTHING)
-            if cell_us < floor_us or (
-                before.gateway == self.followed and not replaces(version, before.version)
-            ):
+            before = dict(history.taken(event, cell_us, cell_us + 1)).get(cell_us, NO_CELL)
+            if before.gateway == self.followed and not replaces(version, before.version):
                 continue
-            cell = TakenCell(self.followed, version, before.number + 1, places)
+            if cell_us < floor_us:
+                differs = bool(before.gateway) and before.places != places
+                self._over |= {(event, cell_us)} if differs else self._again & {(event, cell_us)}
+                continue
+            given = self.followed, version, before.number + 1, places
+            cell = TakenCell(*given, before.resumed)
             self._cells[event, cell_us] = cell
             self._last_us[event] = max(self._last_us[event], cell_us)
             found += _differences(event, before, cell)
@@ -308,7 +243,31 @@ class Shares(Part):
             is_asked = before.gateway == self.followed and before.places == places
             if event in self._differing and (is_asked or bases != _bases(before)):
                 self._gone_on[leaf_of(scan_of(event)), cell_us] = bases
-        return found
+        return [*found, *self._resumed(history, -(-floor_us // CELL_US) * CELL_US)]
+
+    def _resumed(self, history: PartedHistory, at_us: int) -> Iterator[TakenItem]:
+        """Yield where this device goes on behind cells that it is asked for, and that are over.
+
+        Args:
+            history: holds what was taken.
+            at_us: where the first cell begins whose readings it retains.
+        """
+        frames = self._frames.get(self.followed, {})
+        for event, cell_us in self._over:
+            self._gone_on[leaf_of(scan_of(event)), cell_us] = [OVER]
+        for event in sorted({event for event, _ in self._over}):
+            taken = {at: cell.places for at, cell in history.taken(event, 0, at_us)}
+            published = {at: frames[of, at][1] for of, at in frames if of == event and at < at_us}
+            known, over = taken | published, [at for of, at in self._over if of == event]
+            several = [cells.get(at, {}) for cells in (taken, known) for at in over]
+            keys = {each.key for places in several for each in places.values()}
+            before = dict(history.taken(event, at_us, at_us + 1)).get(at_us, NO_CELL)
+            before = self._cells.get((event, at_us), before)
+            resumed = before.resumed | _resumptions(keys, known, at_us)
+            gateway = before.gateway or self.followed
+            cell = TakenCell(gateway, before.version, before.number + 1, before.places, resumed)
+            self._cells[event, at_us] = cell
+            yield from _differences(event, before, cell)
 
     def take_gone_on(self) -> dict[tuple[str, int], Collection[bytes]]:
         """Return, once, from which shares of each cell that has others the device has gone on.
@@ -358,13 +317,41 @@ class Shares(Part):
         """Store what the engine has taken."""
         for (event, cell_us), cell in self._cells.items():
             history.put_taken(event, cell_us, cell)
+        self._again -= self._over
         self._cells.clear()
+        self._over.clear()
 
     def give_up(self) -> None:
         """What was taken is not stored: take it again."""
-        self._pending |= self._cells.keys()
+        self._pending |= self._cells.keys() | self._over
         self._cells.clear()
+        self._over.clear()
         self._gone_on.clear()
+
+
+def _published(frame: SharesFrame, names: Sequence[str]) -> dict[Place, SharedPlace]:
+    """Return the events in order that a gateway has published.
+
+    Raises:
+        FrameRefusedError: it holds none, or a resumption: gateways publish events alone.
+    """
+    try:
+        places = places_in(frame.content, frame.cell_us, names)
+    except ValueError as error:
+        raise FrameRefusedError(f"shares: {error}") from None
+    if any(map(is_resumption, places)):
+        raise FrameRefusedError("shares: of no event")
+    return places
+
+
+def _resumptions(
+    keys: Collection[str], known: Mapping[int, Mapping[Place, SharedPlace]], at_us: int
+) -> dict[Place, SharedPlace]:
+    """Return where a device goes on of some keys, behind all events in order that are known."""
+    last = {
+        each.key: (place, each) for at in sorted(known) for place, each in sorted(known[at].items())
+    }
+    return dict(resumption(at_us, key, last.get(key)) for key in keys)
 
 
 def _bases(cell: TakenCell) -> set[bytes]:
@@ -375,8 +362,9 @@ def _bases(cell: TakenCell) -> set[bytes]:
 def _differences(event: str, before: TakenCell, after: TakenCell) -> Iterator[TakenItem]:
     """Yield how the places of a cell differ, as an engine takes it."""
     version = (after.number, 0, 0)
-    for place in sorted(before.places.keys() | after.places.keys()):
-        old, new = before.places.get(place), after.places.get(place)
+    were, are = before.places | before.resumed, after.places | after.resumed
+    for place in sorted(were.keys() | are.keys()):
+        old, new = were.get(place), are.get(place)
         if old is not None and new is not None and same(tuple(old), tuple(new)):
             continue
         content = None if new is None else (event, (new.known, new.share), new.key, "")

@@ -3,7 +3,7 @@
 import pytest
 
 from lasp_edge.event import Event
-from lasp_edge.ordered.answers import GoneOn, PartAnswer
+from lasp_edge.ordered.answers import OVER, GoneOn, PartAnswer
 from lasp_edge.ordered.gathering import Gathering, OrderedRecord, Promised, Waited
 from lasp_edge.ordered.parted import FIRST, basis_of
 from tests.lasp_edge.scans.support_synchronised import Epochs, ValueBarrier
@@ -145,6 +145,23 @@ def test_a_place_lacks_a_device_that_counts_until_it_has_answered_by_the_basis_t
     assert gathering.completed_us == {PLACE[0]}
     gathering.take(gathered(*map(answer, "abc")), {})
     assert lacks(gathering, "ab") == ()
+
+
+@pytest.mark.parametrize("basis", [b"", b"other"])
+def test_who_retains_nothing_there_any_more_is_waited_for_no_longer_and_named(basis):
+    """Without an answer, and with one by a share that counts no more."""
+    record = OrderedRecord("", known=True, share=0)
+    gathering = Gathering(Epochs(), {PLACE: record}, {PLACE: {}})
+    gone_on = GoneOn(basis_of(PLACE, 0), 1, 0)
+    gathering.take(gathered(answer("a").stating(gone_on), basis=b""), {})
+    promises = dict.fromkeys("ab", Promised(1, 9, 20))
+    assert gathering.marks(Waited(promises), 20) == {}
+    over = PartAnswer("b", basis, (), incarnation=1).stating(GoneOn(OVER, 1, 3))
+    gathering.take(gathered(answer("a").stating(gone_on), over, basis=b""), {})
+    assert gathering.marks(Waited(promises), 20) == {PLACE: FIRST}
+    gathering.take(gathered(answer("a").stating(gone_on), over), {})
+    assert gathering.marks(Waited(promises), 20) == {}
+    assert gathering.records[PLACE].lacks == ("b",)
 
 
 def test_a_place_lacks_who_had_answered_the_one_behind_and_is_gone():

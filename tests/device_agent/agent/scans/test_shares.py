@@ -4,13 +4,16 @@ import pytest
 
 from crdts import Replica
 from device_agent.agent.parts import FrameRefusedError
-from device_agent.agent.scans.shares import LONG_US, PartedHistory, Shares
+from device_agent.agent.scans.parted_history import PartedHistory
+from device_agent.agent.scans.shares import LONG_US, Shares
 from device_agent.agent.settings import Settings
 from lasp_edge.evaluation.stored import HistoryId
 from lasp_edge.language.halves import shares_stream
+from lasp_edge.ordered.answers import OVER
 from lasp_edge.ordered.cells import cell_of
 from lasp_edge.ordered.item_store import EngineProgress
 from lasp_edge.ordered.plain import decoded, encoded
+from lasp_edge.ordered.resuming import resumed_from, resumption
 from lasp_edge.ordered.sent_outputs import sent_outputs
 from lasp_edge.ordered.shared_places import SharedPlace, packed_places, places_in
 from lasp_edge.protocol.acks import AckFrame
@@ -40,10 +43,10 @@ class Store:
         found = [(at, row) for (at, of), row in self.rows.items() if of == stream]
         return sorted(each for each in found if least_us <= each[0] < end_us)
 
-    def take(self, shares):
+    def take(self, shares, floor_us=0):
         """Return the places that change, as the engine takes them, and store that."""
         shares.is_waiting(self.now_us)
-        found = shares.changes(self.history, 0)
+        found = shares.changes(self.history, floor_us)
         shares.put(self.history)
         self.rows |= self.history.take_changes()
         return [(each.at, each.content and each.content[1]) for each in found]
@@ -244,6 +247,40 @@ def test_what_failed_is_taken_again():
     assert shares.changes(store.history, 0)
     shares.give_up()
     assert shares_of(store.take(shares)) == [(True, 1)]
+
+
+def test_a_cell_that_is_over_is_answered_once_it_is_published_again():
+    """All that is retained comes with each start: nobody waits for most of that."""
+    shares, store, leaf = Shares(PLAN), Store(), "found: leaf"
+    receive(shares, frame("a", 1, known(1)))
+    assert store.take(shares, CELL_US + 1) == []
+    assert shares.take_gone_on() == {}
+    receive(shares, frame("a", 2, known(1)))
+    ((at, (is_known, share)),) = store.take(shares, CELL_US + 1)
+    assert shares.take_gone_on() == {(leaf, CELL_US): [OVER]}
+    assert (at.time_us, is_known) == (CELL_US + 10 * SECOND_US, True), (
+        "what it retains begins there"
+    )
+    assert resumed_from(share) == (FIRST, True, 1)
+    again = dict(store.history.cells(EVENT, 0, 1 << 60))
+    assert [list(cell) for cell in again.values()] == [[at]], "it is stored"
+
+
+def test_what_was_taken_of_a_cell_that_is_over_and_is_gone_now_counts_no_more():
+    shares, store = Shares(PLAN), Store()
+    receive(shares, frame("a", 1, known(1)))
+    store.take(shares)
+    again = Shares(PLAN)
+    again.begin(store.history, 0)
+    receive(again, frame("a", 2, {}))
+    ((_, (is_known, share)),) = store.take(again, CELL_US + 1)
+    assert is_known
+    assert resumed_from(share) is None, "it goes on from the first state"
+
+
+def test_what_no_gateway_publishes_is_refused():
+    with pytest.raises(FrameRefusedError, match="shares: of no event"):
+        receive(Shares(PLAN), frame("a", 1, dict([resumption(CELL_US, "")])))
 
 
 HOSTILE = [
