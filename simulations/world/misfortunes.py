@@ -58,7 +58,7 @@ def _deaf(world: World, device: VirtualDevice, steps: int) -> bool:
 
 def _mute(world: World, device: VirtualDevice, steps: int) -> bool:
     device.mute_until = world.step_number + steps
-    return device.connected
+    return True  # one that is away may be back meanwhile
 
 
 def _link_full(world: World, device: VirtualDevice, steps: int) -> bool:
