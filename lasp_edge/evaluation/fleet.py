@@ -162,10 +162,13 @@ class FleetEvaluator:
         self._since = dict.fromkeys(self._scans, BEFORE_ALL_US)
         self._waiting: dict[int, list[PlacedCell]] = {}
         self._failing: set[tuple[str, object]] = set()
+        self._rebuilt: Rebuilt | None = None
         self.failed: Counter[str] = history.parted.failed
 
     def begin(self, pruned_us: int) -> None:
         """Go on where the store stands; streams that are new are made of what it holds.
+
+        Their rows change with the first turn: only then it is known who is missing in them.
 
         Args:
             pruned_us: what lies wholly before it may have left the store.
@@ -181,8 +184,7 @@ class FleetEvaluator:
                 self._since[name] = self._kept_since(name, self._engine.frontier_us)
             book.begin(self._since.get(name, self._engine.since_us))
         if rebuilt is not None:
-            since_us, frontier_us = max(rebuilt.since_us, pruned_us), self._engine.frontier_us
-            self.compare(rebuilt._replace(since_us=since_us), self._engine.since_us, frontier_us)
+            self._rebuilt = rebuilt._replace(since_us=max(rebuilt.since_us, pruned_us))
         failing = self._engine.graph.failing
         self._failing = {at for at, why in failing.items() if _reason(at, why) in self.failed}
         self._count_failures()
@@ -240,7 +242,7 @@ class FleetEvaluator:
         rebuilt: Rebuilt,
         before_us: int,
         frontier_us: int | None,
-        absences: RowAbsences | None = None,
+        absences: RowAbsences | None,
     ) -> None:
         """Bring rebuilt outputs of streams to the rows that differ.
 
@@ -265,6 +267,9 @@ class FleetEvaluator:
             terms: for whom rows wait.
         """
         before_us, absences = self._engine.since_us, terms.absences
+        rebuilt, self._rebuilt = self._rebuilt, None
+        if rebuilt is not None:
+            self.compare(rebuilt, before_us, self._engine.frontier_us, absences)
         deltas = self.step(came, frontier_us, due_us=terms.due_us, is_over=terms.is_over)
         if self._scans:
             deltas = deltas or {}

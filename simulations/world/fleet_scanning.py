@@ -94,7 +94,7 @@ class FleetOrderChecks:
         for sink in world.sinks:
             before = self._looks.get(sink.lander.file)
             look = _looked(sink, before)
-            if look is None or look is before:
+            if look is None or look is before or not sink.lander.is_of_plan:
                 continue
             self._looks[sink.lander.file] = look
             order = order_of(world.scenario)

@@ -9,7 +9,7 @@ from crdts import Frontier, Member, Membership, Version
 from crdts.frontier import Promise
 from device_agent.gateway import streams as streams_module
 from device_agent.gateway.store import FleetStore
-from lasp_edge import Program, folds
+from lasp_edge import Program, folds, scans
 from lasp_edge.protocol.acceptance import Accepted
 from lasp_edge.protocol.frames import EVERY_WINDOW
 from tests.device_agent.gateway.support_streams import (
@@ -256,3 +256,18 @@ def test_what_a_device_has_lost_is_known_to_the_rows_that_another_program_left_o
     of = {at: each for at, each in named(fleet).items() if at >= 30}
     more = (("pi-2",), "revised", 2)
     assert of == {30: ((), "final", 0), 105: more, 120: more, 140: ((), "final", 1)}
+
+
+def test_rows_that_a_start_makes_of_a_new_result_name_who_is_missing(keeper, monkeypatch):
+    monkeypatch.setattr(streams_module, "LIVE_ITEMS", 4)  # the rows are in memory, or in the store
+    program = Program("doors")
+    program.result(program.scan("steps", source=program.event("door"), scan=scans.differences()))
+    fleet = Fleet(program.plan(), keeper)
+    fleet.land([fleet.reads(device, n, 5) for n, device in enumerate(DEVICES)], 20)
+    goes_on(fleet, ("pi-0", "pi-1"), 30, 40, 90, 200)
+    fleet.plan = doors()
+    fleet.restart(fleet.plan)
+    fleet.land([])
+    missing = dict.fromkeys((30, 40, 90, 200), (("pi-2",), "final", 0))
+    assert named(fleet) == {1: ((), "final", 0), 2: ((), "final", 0), **missing}
+    fleet.check()
