@@ -136,8 +136,8 @@ class Landing:
             self._beside(self._shared, self._lake.shared, news, number)
         before = self.newest
         self._write(self._landing, table, number)
-        if self.newest > before + 1:  # somebody committed meanwhile, and it was tried again
-            self._check_restored(self._landing.history(self.newest - before))
+        if self.newest > before + 1:  # somebody committed meanwhile; the newest is this segment's
+            self._check_restored(self._landing.history(self.newest - before)[1:])
         self._make_durable(self._lake.landing)
 
     def _make_durable(self, path: str) -> None:
