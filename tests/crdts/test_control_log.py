@@ -95,6 +95,14 @@ def test_two_operators_at_once_leave_one_value_everywhere():
     assert (here | there).value == {ControlPlace("above", "", 5): "8"}
 
 
+@pytest.mark.parametrize("values", list(itertools.combinations([TAKEN_BACK, INHERITED, "30"], 2)))
+def test_of_two_entries_of_one_number_the_greater_value_stands_everywhere(values):
+    entries = [ControlEntry(1, "ann", value) for value in values]
+    assert (entries[0] > entries[1]) != (entries[1] > entries[0])
+    logs = [ControlLog({ControlPlace("above", "", 5): entry}) for entry in entries]
+    assert (logs[0] | logs[1]).entries == (logs[1] | logs[0]).entries
+
+
 def test_a_place_says_again_what_it_said_before_under_a_greater_number():
     log = log_of(("above", "", 5, "30"), ("above", "", 5, "28"), ("above", "", 5, "30"))
     assert log.entries == {ControlPlace("above", "", 5): ControlEntry(3, "ann", "30")}
