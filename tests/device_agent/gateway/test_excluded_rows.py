@@ -271,3 +271,13 @@ def test_rows_that_a_start_makes_of_a_new_result_name_who_is_missing(keeper, mon
     missing = dict.fromkeys((30, 40, 90, 200), (("pi-2",), "final", 0))
     assert named(fleet) == {1: ((), "final", 0), 2: ((), "final", 0), **missing}
     fleet.check()
+
+
+def test_which_readings_a_device_lacks_by_a_beat_that_was_overtaken_does_not_count(keeper):
+    fleet = Fleet(doors(), keeper)
+    fleet.land([], 20)
+    overtaken = Promise(Version(1, 7, 0), FIRST_US, False, fleet._now_us)  # noqa: FBT003
+    accepted = Accepted(promises=Frontier({"pi-2": overtaken}))
+    accepted.begun["pi-2"] = ((EVERY_WINDOW, FIRST_US + 130 * SECOND_US),)
+    fleet._join(accepted)
+    assert keeper.restored().begun == {}

@@ -12,6 +12,12 @@ def test_a_clock_that_goes_back_lowers_the_floor_to_nothing_that_has_left_the_st
     assert progress.floor_us == 100
 
 
+def test_a_clock_that_goes_back_takes_back_what_was_promised_ahead_of_it():
+    progress = IntakeProgress(10, 0, Facts(stamp_us=0, high_us=150, floor_us=0, promised_us=140))
+    assert progress.heal(95, max_skew_us=5)
+    assert progress.promised_us == 100
+
+
 def test_a_silent_source_follows_the_clock_at_the_distance_that_it_has():
     progress = SourceProgress({"meter": SourceRow("3", 1_000, False, False)}, 0, 50)  # noqa: FBT003
     progress.cursor("meter")
