@@ -49,7 +49,7 @@ collected:
 	@$(VENV)/bin/python -m pytest --collect-only -qq >/dev/null 2>&1 || true
 
 # Another Java than at the set-up, or another place of the checkout, needs another archive of Spark's
-# classes. Without one, a JVM that tests share took 11 seconds of processor time more.
+# classes. Without one each JVM of the tests loads and verifies them one by one.
 archive:
 	@$(VENV)/bin/python -m cloud_tier.spark.prefetch || true
 

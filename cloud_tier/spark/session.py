@@ -78,7 +78,7 @@ _OF_CONNECT = ("grpc", "grpc_status", "pandas", "zstandard")
 _ASKED_FOR = ("functions", "PythonSQLUtils", "PythonUtils")
 """Classes that pyspark names in short for each column and each frame. Py4J keeps none: each time
 the JVM looks for the name in every package that pyspark imports, and so in all JARs again and
-again: one sample of twenty of a step's profile was there."""
+again."""
 
 # What Spark's launcher does before the JVM starts, and a direct start does not.
 _FOR_THE_LAUNCHER = (
