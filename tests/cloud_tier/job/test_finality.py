@@ -24,6 +24,7 @@ LOST = st.lists(st.tuples(st.sampled_from("abc"), st.tuples(TIMES, TIMES)), max_
     st.integers(1, 30),
 )
 @example([(BOTTOM_US, 10), (20, 20)], 30, [range(0, 50, 5)], [15], 25, [], 5)
+@example([], 60, [range(30, 60)], [], 60, [("a", (20, 30))], 10)  # the last end of a stretch
 @example([(50, 50)], 60, [range(0, 80, 5)], [], 60, [("a", (20, 30)), ("b", (25, 26))], 10)
 def test_each_end_lies_in_a_stretch_with_the_devices_that_a_window_there_waits_for(
     promised, lead_us, ends, ended, frontier_us, lost, size_us
