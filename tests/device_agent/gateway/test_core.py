@@ -31,7 +31,7 @@ from tests.cloud_tier.support_devices import (
 from tests.device_agent.gateway.support_gateway import GatewayUnderTest, accepted_of
 
 PLAN = rooms()
-START_US = BEGIN_US + 20 * SECOND_US  # a multiple of every slide
+START_US = BEGIN_US + 20 * SECOND_US  # a multiple of the slides of 10 and 20 s
 MINUTE_US = 60 * SECOND_US
 DAY_US = 86_400 * SECOND_US
 ALL = WaitingTerms(None, 600 * SECOND_US)
@@ -167,9 +167,10 @@ def test_rows_of_results_are_acknowledged_and_not_kept():
     assert [seq for frame in acknowledged for seqs in frame.taken for seq in seqs.runs] == [(1, 1)]
 
 
-def test_a_pane_below_the_floor_counts_in_the_windows_that_end_above_it():
+@pytest.mark.parametrize("window", ["totals", "by_room"], ids=["above", "at it"])
+def test_a_pane_below_the_floor_counts_in_the_windows_that_end_above_it_or_at_it(window):
     terms = WaitingTerms(["pi-0"], retain_us=MINUTE_US)
-    gateway, device, window = GatewayUnderTest(PLAN, terms=terms), Device(PLAN, "pi-0"), "totals"
+    gateway, device = GatewayUnderTest(PLAN, terms=terms), Device(PLAN, "pi-0")
     size_us, slide_us = PLAN.windows[window].size_us, PLAN.windows[window].slide_us
     gateway.step([*read(device, 20.0, 1), tick(1, BEGIN_US)])
     gateway.step([device.promise(START_US + DAY_US, BEGIN_US)])
@@ -179,6 +180,7 @@ def test_a_pane_below_the_floor_counts_in_the_windows_that_end_above_it():
     firsts_us = range(late_us // slide_us * slide_us - size_us + slide_us, late_us + 1, slide_us)
     found = {row.at.start_us for row in gateway.rows[before:] if row.at.window == window}
     assert found == {each for each in firsts_us if each + size_us >= floor_us}
+    assert (floor_us - size_us in found) == (window == "by_room"), "it ends there"
 
 
 def test_windows_below_the_floor_stay_as_they_are_and_what_is_too_late_is_counted(monkeypatch):
