@@ -1,6 +1,7 @@
 """What a gateway publishes of scans with local events: what has changed, once, and what fits."""
 
 from collections import Counter
+from dataclasses import replace
 from types import SimpleNamespace
 
 from crdts import Replica
@@ -98,6 +99,26 @@ def test_events_of_a_former_store_that_never_come_are_taken_back_once_the_fronti
     assert published(CELL_US + 9_999_999) == []
     assert published(CELL_US + 10_000_000) == [(True, {})]
     assert published(CELL_US + 20_000_000) == []
+
+
+def test_another_content_of_the_version_that_is_published_is_overtaken():
+    """A former run had another store; devices that have its cell take none of the same version."""
+    plan = plan_of("a", MaxTemp)
+    parted = PartedScans(plan, lambda *_: (), lambda *_: None, lambda *_: ())
+    parted.begin()
+    (name,) = parted.scans
+    sender, topics = Replica(1, 7, "gateway-g"), Topics("p")
+    publisher = SharesPublisher(plan, parted, sender, topics)
+    event = Event("b", (1.0, (), b"", PLACE), PLACE[0], "x", {}, "")
+    parted.settle({f"{name}: gathered": {PLACE: (None, event)}}, lambda _: {}, Waited(), None)
+    (published,) = publisher.publications(0)
+    frame = decode(published.payload)
+    former, content = sender._replace(nonce=6), packed_places({}, CELL_US)
+    assert publisher.hear(published.topic, replace(frame, sender=former, content=content).encode())
+    parted.settle({}, lambda _: {}, Waited(), None)
+    (again,) = [decode(each.payload) for each in publisher.publications(0)]
+    assert again.version > frame.version
+    assert again.content == frame.content
 
 
 def test_a_cell_that_is_not_answered_is_published_above_every_other_version_within_hours():
