@@ -4,7 +4,10 @@ Batches of cells of items land: late, repeated, taken back, of several lives. In
 die after some of its commits, and a new process does the batch again, as Spark would. Devices fall
 silent, and the frontier passes them. The law: after each batch the rows of the table are the
 oracle's of all items that landed, and final behind the frontier alone; and those name each device
-that has not promised past them, and nobody else. The job's own code runs
+that has not promised past them, and nobody else. In a part of the runs late readings are taken for
+a short time, and all come within it, most of these as late as they may; in another one rows wait
+for X, which is longer for some processes than for those before: then the rows are those of the
+items that are not waited for, and what had a row keeps it. The job's own code runs
 (`cloud_tier.job.streams`), over tables in memory.
 
     >>> troubles(7)
@@ -30,6 +33,7 @@ from lasp_edge.language.plan import Plan
 from lasp_edge.language.streaming import FLEET, graph_of, plain_parts
 from lasp_edge.ordered.cells import CELL_US, PRESENT, RETRACTED, Cell, Item, cell_of, packed
 from lasp_edge.ordered.deltas import Content
+from lasp_edge.ordered.log import BEFORE_ALL_US
 from lasp_edge.ordered.oracle import outputs_of
 from lasp_edge.ordered.places import place_text
 from lasp_edge.protocol.frontier import AwaitedDevices, Liveness, caught_up, reach_us
@@ -56,6 +60,12 @@ _TURNS = 0.3
 """How probable it is in a batch that a device falls silent, or is back."""
 _COMMITS = 4
 """After this number of its commits, at most."""
+_SHORT, RETAIN_US = 0.25, 45 * SECOND_US
+"""The part of the runs in which late readings are taken for a short time, and that time."""
+_WAITS, X_S = 0.25, (0, 16, 64)
+"""The part of the runs in which rows wait for X, and by how many seconds F is behind that."""
+NEVER_LATE_US: Final = 10**15
+NEVER_WAITED_US: Final = 1 << 62
 
 
 class JobKilledError(Exception):
@@ -153,6 +163,11 @@ class LakeRun:
         self.frontier_us: int | None = None
         self._away, self._promised = set[str](), 0
         self._before, self._now = Liveness(), Liveness()
+        self._terms = Random(f"{seed} terms")
+        drawn = self._terms.random()
+        self._retain_us = RETAIN_US if drawn < _SHORT else NEVER_LATE_US
+        self._has_x = drawn > 1 - _WAITS
+        self._renamed_us, self._ever_taken_us = BEFORE_ALL_US, set[int]()
         self.begin()
 
     def begin(self) -> None:
@@ -161,9 +176,11 @@ class LakeRun:
             plan=self.plan,
             lake=self.tables.lake,
             tables=self.tables,
-            retain_us=10**15,
+            retain_us=self._retain_us,
             tentative_after_us=0,
         )
+        self._x_us = self._terms.choice(X_S) * SECOND_US
+        self._taken_us = BEFORE_ALL_US
         with patch.object(lake_streams, "LIVE_ITEMS", LIVE_ITEMS):
             self._streams, self._is_first = LakeStreams(cast("Job", job)), True
 
@@ -175,6 +192,7 @@ class LakeRun:
             at_s = 4 * (number * READINGS + n)
             if not is_calm:
                 at_s -= random.choice([0, 0, 0, random.randrange(at_s + 1)])
+                at_s = max(at_s, (self._floor_us() - START_US) // SECOND_US)
             device, room = random.choice(DEVICES), random.choice("ab")
             value = random.randrange(9)
             item = Item(START_US + at_s * SECOND_US, value, f'{{"room":"{room}"}}')
@@ -182,7 +200,8 @@ class LakeRun:
         self._sent += entries
         if is_calm:
             return entries
-        device, life, at_us = random.choice(sorted(self.cells))
+        floor_us = self._floor_us()
+        device, life, at_us = random.choice([at for at in sorted(self.cells) if at[2] >= floor_us])
         item = random.choice(sorted(self.cells[device, life, at_us]))
         entries.append(self._entry(device, item, RETRACTED))
         if random.random() < 0.3:  # noqa: PLR2004 - a store was lost
@@ -190,6 +209,10 @@ class LakeRun:
         entries += random.sample(self._sent, 2)
         random.shuffle(entries)
         return entries
+
+    def _floor_us(self) -> int:
+        """Return before which start a cell comes too late in the next batch."""
+        return ((self.frontier_us or 0) - self._retain_us) // CELL_US * CELL_US
 
     def _entry(self, device: str, item: Item, state: int) -> LandedCell:
         self._seq += 1
@@ -204,6 +227,7 @@ class LakeRun:
             self.tables.left = self._random.randint(1, _COMMITS)
         self.tables.new = set()
         self._promise(promised_us)
+        self._renamed_us = self._floor_us()
         try:
             self._do(entries, promised_us)
         except JobKilledError:
@@ -233,16 +257,18 @@ class LakeRun:
         new = [each for each in entries if (each.device, each.life, each.seq) not in known]
         self.tables.new = {each.at_us for each in new}
         if new:
-            self.tables.put("lattice", [_row(each, stream) for each in new])
+            self.tables.put("lattice", [lattice_row(each, stream) for each in new])
         touched: dict[int, int] = {}
         for each in entries:
             touched[each.at_us] = touched.get(each.at_us, 0) + 1
+        due_us = promised_us + self._x_us if self._has_x else NEVER_WAITED_US
+        self._take(promised_us, due_us)
         every = range(EARLIEST_PANE_US, LATEST_PANE_US)
         back = caught_up(self._before, self._now, DEVICES, self._streams.frontier_us)
         frontier = StepFrontier(
             self.frontier_us,
             promised_us,
-            2**62,
+            due_us,
             is_over=False,
             awaited=AwaitedDevices((), promised_us, self._lows_us()),
             known=self._now.promises.entries,
@@ -250,17 +276,24 @@ class LakeRun:
         )
         self._streams.advance({stream: touched}, frontier)
 
+    def _take(self, promised_us: int, due_us: int) -> None:
+        """Note before which time a batch takes all items, at least."""
+        if self._is_first:  # what has a row is not waited for again
+            newest = self.tables.select("results", "SELECT max(time_us) AS us FROM source")
+            due_us = max(due_us, (newest.column("us")[0].as_py() or 0) + 1)
+        newest_us = max(item.time_us for cell in self.cells.values() for item in cell)
+        self._taken_us = max(self._taken_us, promised_us, min(due_us, newest_us + 1))
+        self._ever_taken_us.add(self._taken_us)
+
     def wrong(self) -> Iterator[str]:
         """Yield where the rows of the table are not the oracle's."""
-        content = self._content()
-        found = outputs_of(graph_of(self.plan, FLEET).nodes, {"door": content}, self.frontier_us)
-        for name, result in self.plan.fleet_results.items():
-            truth = {
-                place_text(at): (event.key, plain_parts(result, event.value))
-                for at, event in found[name].items()
-            }
+        # What a process before had taken is taken, where it came to say so.
+        may_take_us = sorted({max(us, self._taken_us) for us in self._ever_taken_us})
+        for name in self.plan.fleet_results:
+            truths = [self._truth(name, until_us) for until_us in may_take_us]
             rows = self._rows(name)
             kept = {at: row[:2] for at, row in rows.items()}
+            truth = kept if kept in truths else truths[0]
             for at in sorted(kept.keys() | truth.keys()):
                 if kept.get(at) != truth.get(at):
                     yield f"{name} at {at}: {kept.get(at)}, and the oracle's is {truth.get(at)}"
@@ -269,11 +302,22 @@ class LakeRun:
                 if (status == TENTATIVE) == is_passed:
                     yield f"{name} at {at} is {status}, and F is {self.frontier_us}"
                 behind = [device for device, low_us in self._lows_us() if low_us <= time_us]
+                if time_us < self._renamed_us:
+                    continue  # too old to be written again
                 if names_in(excluded) != tuple(behind if is_passed else ()):
                     yield f"{name} at {at} names {excluded!r}, and missing are {behind}"
 
-    def _content(self) -> Content:
-        """Return the items that are present, of all lives of all devices."""
+    def _truth(self, name: str, until_us: int) -> dict[str, tuple[str, tuple[int | str, ...]]]:
+        """Return place -> key and parts by the oracle, of the items before a time."""
+        result, content = self.plan.fleet_results[name], self._content(until_us)
+        nodes = graph_of(self.plan, FLEET).nodes
+        return {
+            place_text(at): (event.key, plain_parts(result, event.value))
+            for at, event in outputs_of(nodes, {"door": content}, self.frontier_us)[name].items()
+        }
+
+    def _content(self, until_us: int) -> Content:
+        """Return the items that are present, of all lives of all devices, before a time."""
         resolution, states = self.plan.events["door"].resolution, dict[tuple[str, Item], int]()
         for (device, _, _), cell in self.cells.items():
             for item, state in cell.items():
@@ -281,7 +325,7 @@ class LakeRun:
         return {
             item.place("door", device): item.event("door", device, resolution)
             for (device, item), state in states.items()
-            if state == PRESENT
+            if state == PRESENT and item.time_us < until_us
         }
 
     def _rows(self, name: str) -> dict[str, tuple[str, tuple[int, ...], str, int, str]]:
@@ -314,7 +358,7 @@ def _plan(name: str) -> Plan:
     return program.plan()
 
 
-def _row(landed: LandedCell, stream: int) -> dict[str, Any]:
+def lattice_row(landed: LandedCell, stream: int) -> dict[str, Any]:
     """Return an entry as a row of `lattice`."""
     named = {"kind": PANE, "device": landed.device, "incarnation": landed.life, "nonce": 7}
     where = {

@@ -104,3 +104,32 @@ def rows_of_a_lake_do_not_name_whose_store_was_lost() -> Iterator[None]:
 
     with replaced(LakeStreams, "advance", advance):
         yield
+
+
+@_planted
+def a_cell_that_comes_as_late_as_it_may_is_too_late() -> Iterator[None]:
+    """A reading comes as late as it may, in the first ten seconds of that: no row has it."""
+    right = LakeStreams._in_time  # noqa: SLF001 - a bug is planted from outside
+
+    def in_time(
+        self: LakeStreams, touched: Touched, before_us: int | None
+    ) -> dict[str, dict[int, int]]:
+        found = right(self, touched, before_us)
+        if before_us is not None:
+            for cells in found.values():
+                cells.pop(self._floor_us(before_us), None)
+        return found
+
+    with replaced(LakeStreams, "_in_time", in_time):
+        yield
+
+
+@_planted
+def a_job_that_starts_again_waits_for_what_had_a_row() -> Iterator[None]:
+    """A job restarts with a longer X: rows that were there are gone until that is over."""
+
+    def newest_row_us(_self: LakeHistory, _since_us: int) -> int:
+        return BOTTOM_US
+
+    with replaced(LakeHistory, "newest_row_us", newest_row_us):
+        yield

@@ -25,6 +25,8 @@ def test_answers_settle_as_at_a_gateway_wherever_the_job_dies(seed):
         ("rows_of_a_lake_name_who_has_come_back", 3),
         ("rows_of_a_lake_name_nobody_who_was_silent", 0),
         ("rows_of_a_lake_do_not_name_whose_store_was_lost", 3),
+        ("a_cell_that_comes_as_late_as_it_may_is_too_late", 6),
+        ("a_job_that_starts_again_waits_for_what_had_a_row", 0),
     ],
 )
 def test_a_bug_of_the_job_is_found(name, first):
