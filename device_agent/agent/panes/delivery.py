@@ -7,7 +7,6 @@ entry is in memory or in the store alone.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from itertools import chain
 from typing import Any, Protocol
 
 from device_agent.agent.agent import Agent
@@ -100,7 +99,7 @@ class PaneDelivery(Part):
         if sink is None:
             return
         if sink.is_new_speaker(frame.sender.nonce) or sink.is_much_later:
-            self._send_all_again()
+            self._send_all_again(sink.bit)
             self._sender.hasten(now_us)  # whom it was sent to is gone, and its answer, too
         was_away, was_slow = sink.flights.is_away, _is_slow(self.sinks)
         sink.flights.answer([*frame.taken, *(seqs for _, seqs in frame.not_taken)], now_us)
@@ -115,35 +114,35 @@ class PaneDelivery(Part):
     def _hear_control(self, sink: Sink, control: int) -> None:
         """Send refused entries again, once a sink has the operators' entries."""
         if sink.control != control == self._control():
-            self._send_all_again()
+            self._send_all_again(sink.bit)
         sink.control = control
 
     def _admitted(self, frame: CommandFrame, _now_us: int) -> None:
         """Let refused entries be due where a command admits this device again."""
         me = self._agent.replica.device
         if frame.subject == (me,) and me not in frame.commands().membership.retired:
-            self._send_all_again()
+            self._send_all_again(self.sinks.bits)
 
-    def _send_all_again(self) -> None:
+    def _send_all_again(self, bits: int) -> None:
         """Let everything be due that is not in flight: who answers now may take it."""
         dirty, is_in_flight = self.memory.dirty, self.sinks.is_in_flight
         in_flight = {pane for pane in dirty if is_in_flight(self.memory.key(pane))}
-        self._sender.send_again(dirty - in_flight, in_flight)
+        self._sender.send_again(dirty - in_flight, bits, in_flight)
         self.cache.sweep_again()
 
     def _taken(self, sink: Sink, seqs: Seqs) -> None:
         here = self.memory.named(seqs)
-        self._sender.answered(here)
+        self._sender.answered(here, sink.bit)
         landed = self.memory.landed(here, sink.bit)
         self.memory.unlanded.landed(sink.bit, seqs)
         self.cache.answered(StoreWide(sink.bit, 0, seqs), landed)
 
     def _not_taken(self, sink: Sink, reason: int, seqs: Seqs, now_us: int) -> None:
         here = self.memory.named(seqs)
-        self._sender.answered(here)
+        self._sender.answered(here, sink.bit)
         for pane in here:
-            due_us = self._sender.refused_due_us(pane, now_us)
-            self.memory.refused(pane, sink.bit, reason, now_us, due_us)
+            if self.memory.refused(pane, sink.bit, reason):
+                self._sender.refused(pane, now_us)
         self.cache.answered(StoreWide(sink.bit, reason, seqs), len(here))
 
     def _change_bits(self, dirtied: int) -> None:
@@ -158,8 +157,10 @@ class PaneDelivery(Part):
 
     def connected(self, now_us: int) -> None:
         """Send what was in flight again: the broker may have lost it; and soon what was before."""
-        lost = set(chain.from_iterable([sink.flights.abandon_all() for sink in self.sinks]))
-        self._sender.send_again([p for p in self.memory.dirty if self.memory.key(p) in lost])
+        for sink in self.sinks:
+            lost = sink.flights.abandon_all()
+            again = [pane for pane in self.memory.dirty if self.memory.key(pane) in lost]
+            self._sender.send_again(again, sink.bit)
         self._sender.hasten(now_us)
 
     def unsent(self, publication: Publication) -> None:
@@ -171,7 +172,7 @@ class PaneDelivery(Part):
         # A lander that knows a later life takes, and answers, nothing that left as the earlier one.
         for sink in self.sinks:
             sink.flights.abandon_all()
-        self._send_all_again()
+        self._send_all_again(self.sinks.bits)
 
     def take_changes(self) -> Changes | None:
         """Return the entries that changed, and the sinks if they did."""

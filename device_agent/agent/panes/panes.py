@@ -29,7 +29,6 @@ from device_agent.agent.stored_rows import (
     PaneId,
     PaneRow,
     refusal,
-    waits_for,
 )
 from lasp_edge.folds.columns import Partial
 from lasp_edge.protocol.acks import Seqs
@@ -264,17 +263,16 @@ class Panes:
                 self._changed(pane, may_wait=self._answers_wait)
         return landed
 
-    def refused(self, pane: PaneId, bit: int, reason: int, now_us: int, due_us: int) -> None:
-        """Note that a sink did not take an entry, and when it is due again for those like it."""
+    def refused(self, pane: PaneId, bit: int, reason: int) -> bool:
+        """Note that a sink did not take an entry; return whether it lacks it."""
         entry = self.entries[pane]
         if not entry.dirty & bit:
-            return
+            return False
         after = refusal(entry.refused, bit, reason)
         if entry.refused != after:
             entry.refused = after
             self._changed(pane, may_wait=self._answers_wait)
-        if not waits_for(entry.dirty, after):
-            entry.sent_us, entry.due_us = now_us, due_us
+        return True
 
     def change_bits(self, bits: int, dirtied: int) -> None:
         """Note which sinks there are, and for which of them every entry is dirty.

@@ -8,7 +8,7 @@ them refused seldom. What was sent least often leaves first, so that answers whi
 nothing up: while they are on their way, other entries leave.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from random import Random
 
 from device_agent.agent.agent import Agent
@@ -57,7 +57,7 @@ class PaneSender:
         self._jitter = Random(agent.replica.nonce)
         self._number = 0
         self._sent: list[PaneId] = []
-        self._asked_again: set[PaneId] = set()
+        self._asked_again: dict[PaneId, int] = {}
 
     def frames(self, now_us: int, *, everything: bool) -> Iterator[PaneFrame]:
         """Yield frames of due entries while few are in flight for some sink that waits for them.
@@ -132,7 +132,7 @@ class PaneSender:
                 longest_us = max(LAST_TIMEOUT_US, first_us)
                 entry.due_us = self._later(now_us, first_us, entry.tries, longest_us)
             else:
-                entry.due_us = self.refused_due_us(pane, now_us)
+                entry.due_us = self._refused_due_us(entry, now_us)
             entry.tries, entry.sent_us = entry.tries + 1, now_us
             dirty[self._panes.key(pane)] = entry.dirty
         jitter = self._jitter.uniform(0.75, 1.25)
@@ -179,22 +179,28 @@ class PaneSender:
             found.update(pane for pane in along if entries[pane].due_us <= soon_us)
         return sorted(found, key=lambda pane: (entries[pane].tries, pane))
 
-    def send_again(self, panes: Iterable[PaneId], in_flight: Iterable[PaneId] = ()) -> None:
+    def send_again(
+        self, panes: Collection[PaneId], bits: int, in_flight: Iterable[PaneId] = ()
+    ) -> None:
         """Let entries be due at once, and wait for an answer as if no sink had refused them.
 
         Args:
             panes: of these entries.
+            bits: of the sinks that may have refused them, and are asked again.
             in_flight: others, which wait for an answer, but are not due at once.
         """
-        panes = set(panes)
-        self._asked_again &= self._panes.dirty
-        self._asked_again |= panes.union(in_flight)
+        asked = {pane: of for pane, of in self._asked_again.items() if pane in self._panes.dirty}
+        for pane in (*panes, *in_flight):
+            asked[pane] = asked.get(pane, 0) | bits
+        self._asked_again = asked
         for pane in panes:
             self._panes.entries[pane].due_us = NEVER_US
 
-    def answered(self, panes: Iterable[PaneId]) -> None:
-        """Note that a sink has answered entries: who refused them now refuses them."""
-        self._asked_again.difference_update(panes)
+    def answered(self, panes: Iterable[PaneId], bit: int) -> None:
+        """Note that a sink has answered entries: if it refused them before, it refuses them now."""
+        asked = self._asked_again
+        for pane in asked.keys() & panes if asked else ():
+            asked[pane] &= ~bit
 
     def hasten(self, now_us: int) -> None:
         """Wait no longer for answers than after the first time that something was sent."""
@@ -205,13 +211,19 @@ class PaneSender:
                 entry.due_us = min(entry.due_us, due_us)
 
     def _waits(self, pane: PaneId, entry: PaneEntry) -> bool:
-        """Return whether an answer is waited for, from a sink that has not refused the entry."""
-        return bool(waits_for(entry.dirty, entry.refused)) or pane in self._asked_again
+        """Return whether a sink's answer is waited for: it has not refused, or is asked again."""
+        asked = self._asked_again.get(pane, 0)
+        return bool(waits_for(entry.dirty, entry.refused) or asked & entry.dirty)
 
-    def refused_due_us(self, pane: PaneId, now_us: int) -> int:
+    def refused(self, pane: PaneId, now_us: int) -> None:
+        """Let an entry be due late that a sink has not taken, if no sink's answer is waited for."""
+        entry = self._panes.entries[pane]
+        if not self._waits(pane, entry):
+            entry.sent_us, entry.due_us = now_us, self._refused_due_us(entry, now_us)
+
+    def _refused_due_us(self, entry: PaneEntry, now_us: int) -> int:
         """Return when an entry that no sink takes is due again."""
-        tries = self._panes.entries[pane].tries
-        return self._later(now_us, FIRST_REFUSAL_US, tries, LAST_REFUSAL_US)
+        return self._later(now_us, FIRST_REFUSAL_US, entry.tries, LAST_REFUSAL_US)
 
     def _later(self, now_us: int, first_us: int, tries: int, last_us: int) -> int:
         wait_us = min(first_us << min(tries, 10), last_us)

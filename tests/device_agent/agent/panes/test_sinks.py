@@ -112,6 +112,25 @@ def test_what_was_in_flight_when_a_sink_was_put_right_lands_soon(tmp_path):
     assert device.core.done
 
 
+def test_what_a_sink_is_asked_for_again_waits_for_its_answer_whatever_another_sink_says(tmp_path):
+    device = Device(tmp_path, windows("new"))
+    device.read([20.0], [NOW_US])
+    device.core.handle_end()
+    device.acknowledge()
+    for _ in range(8):
+        while not (frames := device.frames(PaneFrame, device.tick(20))):
+            pass
+        device.acknowledge(*frames, sink="archive", lake="b", reason=NotTaken.UNKNOWN_STREAM)
+    device.hear(AckFrame(Replica(1, 2, "archive"), 1, device.name, "archive", "b"))
+    while not (frames := device.frames(PaneFrame, device.tick(20))):
+        pass
+    device.acknowledge(*frames)  # the lake had been away; the archive gets nothing for a while
+    sent = [frame for _ in range(30) for frame in device.frames(PaneFrame, device.tick(20))]
+    assert len(sent) >= 3
+    device.acknowledge(*sent, sink="archive", lake="b")
+    assert device.core.done
+
+
 # A former program.
 
 
