@@ -13,14 +13,12 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
 
 from simulations.commands import parser_of, say
 from simulations.world.faults import KINDS
 from simulations.world.local_events import synced
 from simulations.world.run import RunOutcome, run
-from simulations.world.scenario import Scenario, scenario_of
+from simulations.world.scenario import Scenario, having, scenario_of
 from simulations.world.shrink import EXTRAS, fails_alike, lines, shrunk
 
 SEEDS = 400
@@ -64,10 +62,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not set(extras) <= set(EXTRAS):
         parser.error(f"no run can have {arguments.having}; there are {', '.join(EXTRAS)}")
 
-    has: dict[str, Any] = dict.fromkeys(extras, True)
-
     def drawn(seed: int) -> Scenario:
-        scenario = replace(scenario_of(seed, kinds), **has)
+        scenario = having(scenario_of(seed, kinds), extras)
         return synced(scenario) if scenario.synced or seed % SYNCED_EVERY == 0 else scenario
 
     if arguments.seed is not None:

@@ -1,5 +1,6 @@
 """What a run is made from: drawn from one seed, or written down."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
@@ -304,7 +305,7 @@ def _with_sinks(scenario: Scenario, random: Random, kinds: tuple[str, ...]) -> S
     more = FaultRates(**rates).schedule(random, scenario.names, scenario.steps)
     schedule = sorted([*scenario.schedule, *more])
     if has["unsynchronised"]:
-        schedule = [fault for fault in schedule if fault.kind not in CLOCKS]
+        schedule = _with_right_clocks(schedule)
     if has["stamped"]:
         has |= {"commit_s": 6 * LONG_COMMIT_S, "steps": max(scenario.steps, STAMPED_STEPS)}
     has |= {"gateways": gateways, "landers": landers}
@@ -363,6 +364,19 @@ def _ordered(scenario: Scenario, random: Random, kinds: tuple[str, ...]) -> Scen
         more = [Fault(random.randint(1, scenario.steps), "power_lost", "", n) for n in amounts]
         has["schedule"] = tuple(sorted([*scenario.schedule, *more]))
     return replace(scenario, ordered=True, **has)
+
+
+def having(scenario: Scenario, extras: Iterable[str]) -> Scenario:
+    """Return the scenario with more, by the names of its fields."""
+    has: dict[str, Any] = dict.fromkeys(extras, True)
+    if "unsynchronised" in has:
+        has["schedule"] = tuple(_with_right_clocks(scenario.schedule))
+    return replace(scenario, **has)
+
+
+def _with_right_clocks(schedule: Iterable[Fault]) -> list[Fault]:
+    """Return a schedule without what `CLOCKS` has."""
+    return [fault for fault in schedule if fault.kind not in CLOCKS]
 
 
 def reconnects(scenario: Scenario) -> bool:
