@@ -81,6 +81,7 @@ def check_absence(world: World) -> None:
     if not others or world.operator.commands.membership.entries:
         return
     with_all, without = _truth(devices), _truth(others)
+    world.fast_until = 0  # a device is silent for seconds
     _demand(world, devices, (with_all,), "all are heard")
     if world.scenario.seed % 2:
         world.end(silent.name, silent, SILENT_STEPS + WATCHED_STEPS)
