@@ -299,7 +299,7 @@ class Checks:
                 world.trouble += [*sink.misread(), *wrong_results(world, sink)]
             else:
                 world.trouble += sink.lander.not_kept()
-            world.trouble += unfinished(sink)
+            world.trouble += unfinished(world, sink)
             # A lake that was lost was kept by the program that ran then.
             lost = [(each.plan, each) for each in sink.former if each.is_of_plan]
             kept = [(world.plans[-1], sink.lander), *lost]

@@ -6,7 +6,8 @@
   no connection for long, nobody was silent
 - a sink has listened for no longer than it had a connection, but for short outages
 - who has ended has ended for the sinks that its beats name
-- where all that are waited for have ended, no row is tentative
+- where all that are waited for have ended, no row is tentative, but of a window for which a clock
+  was ahead: the device is back from there, and promises nothing of a time to come
 - an answer that did not leave leaves as soon as it can, with all that was in it
 - what a device had sent before it was retired is not refused
 - a device of the roster that was never heard is waited for, for as long as one that is silent;
@@ -25,11 +26,13 @@ from device_agent.gateway.core import GatewayCore
 from lasp_edge.protocol.frontier import CLOCKS_DIFFER_US
 from lasp_edge.protocol.limits import EARLIEST_PANE_US
 from lasp_edge.protocol.status import TENTATIVE
+from lasp_edge.protocol.window_rows import FleetRow
 from lasp_edge.protocol.witness import Testimony, Witness
 from simulations.world.faults import STEP_US
 from simulations.world.landed import LandedState
 from simulations.world.sinks import AnySink
 from simulations.world.window_checks import pruned_too_soon
+from simulations.world.world import World
 
 LOOK_STEPS = 4
 """Steps between two looks at who holds the frontier: what is wrong there lasts."""
@@ -182,7 +185,7 @@ def _kept_by_the_broker(sink: AnySink) -> Iterator[str]:
             yield f"{device} has not ended for {sink.lander.lake}, which takes it for done"
 
 
-def unfinished(sink: AnySink) -> Iterator[str]:
+def unfinished(world: World, sink: AnySink) -> Iterator[str]:
     """Yield the windows that are tentative though nothing more will come for them."""
     lander = sink.lander
     promises = [lander.promises.entries.get(device) for device in _expected(sink)]
@@ -190,8 +193,22 @@ def unfinished(sink: AnySink) -> Iterator[str]:
     if not has_begun or not all(promise is not None and promise.done for promise in promises):
         return
     for at, rows in lander.revisions.items():
-        if rows[-1].status == TENTATIVE and rows[-1].devices_in:
+        row = rows[-1]
+        if row.status == TENTATIVE and row.devices_in and not _is_ahead(world, lander, row):
             yield f"all have ended for {lander.lake}, and {at} is tentative"
+
+
+def _is_ahead(world: World, lander: LandedState, row: FleetRow) -> bool:
+    """Return whether a window has readings of a clock that was ahead, and was set right."""
+    for stream, _, pane_us, name, *_ in lander.panes:
+        if stream != row.stream or not row.at.start_us <= pane_us < row.end_us:
+            continue
+        for key in world.addresses.of.get(name, ()):
+            device = world.devices[key]
+            high_us = device.core.intake.progress.high_us
+            if device.clock.was_wrong and high_us is not None and high_us < pane_us:
+                return True
+    return False
 
 
 def _listened(sink: AnySink) -> Iterator[str]:
