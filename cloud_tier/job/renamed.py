@@ -18,7 +18,7 @@ from cloud_tier.job.starts import RecomputedStarts, floor_us
 from cloud_tier.lake.sqltext import any_of, newest_of, standard_identifier, standard_literal
 from lasp_edge.language.fleet_regimes import FleetRegimes
 from lasp_edge.protocol.frontier import Liveness
-from lasp_edge.protocol.lost_stores import LackingStretches, is_renamed, touching
+from lasp_edge.protocol.lost_stores import LackingStretches, is_renamed, touching, unvoided
 from lasp_edge.protocol.status import TENTATIVE
 from lasp_edge.protocol.window_rows import names_in
 
@@ -70,12 +70,12 @@ def renamed_windows(
         ends_us: of the windows that somebody has caught up with, as `caught_up` gives them.
         frontier_us: F before the step; None is bottom.
     """
-    found = []
+    found, promises = [], unvoided(liveness)
     for row in _candidates(job, regimes, lacking.grown, ends_us, frontier_us):
         at_us = (row["start_us"], row["end_us"])
         lost, lacks = (touching(each, *at_us) for each in (lacking.lost, lacking.lacking))
         names = names_in(row["excluded"] or "")
-        if is_renamed(names, row["end_us"], liveness.promises.entries, lost, lacks):
+        if is_renamed(names, row["end_us"], promises, lost, lacks):
             found.append((row["window"], row["key"], row["start_us"], row["revision"]))
     if not found:
         return NOTHING_RENAMED

@@ -50,7 +50,7 @@ from lasp_edge.protocol import spans
 from lasp_edge.protocol.frontier import NOTHING_HEARD, Coverage, Liveness, caught_up
 from lasp_edge.protocol.lake_columns import REPLACED
 from lasp_edge.protocol.limits import EARLIEST_PANE_US, LATEST_PANE_US
-from lasp_edge.protocol.lost_stores import grown
+from lasp_edge.protocol.lost_stores import grown, unvoided
 from lasp_edge.protocol.waiting import WindowWaiting
 
 _ENTRY: Final = (*merge.ENTRY_IDENTITY, "seq", *REPLACED)
@@ -201,7 +201,7 @@ def _append_streamed(
         promises_of(now.liveness.promises.entries, coverage),
         due_us if job.tentative_after_us else None,
         finality.awaited,
-        now.liveness.promises.entries,
+        unvoided(now.liveness),
         _caught_up(job, known, now, known.streams.frontier_us),
         0 if now.liveness.listening is None else now.liveness.listening.now_us,
         finality.lacking,

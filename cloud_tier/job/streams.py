@@ -61,7 +61,7 @@ class StepFrontier(NamedTuple):
         promises: of the devices that count, whose answers are waited for.
         answers_due_us: for answers before this time nobody waits any longer.
         awaited: for whom rows wait.
-        known: the newest promise of each device.
+        known: the promise of each device, by `unvoided`.
         caught_up: the ends of windows that devices have promised past since F has passed them.
         clock_us: what time the landers have.
         lacking: of which devices readings may be missing.

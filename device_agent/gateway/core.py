@@ -45,7 +45,7 @@ from lasp_edge.protocol.frontier import (
     caught_up,
     is_listening,
 )
-from lasp_edge.protocol.lost_stores import earlier_after, earlier_of, lost_after
+from lasp_edge.protocol.lost_stores import earlier_after, earlier_of, lost_after, unvoided
 from lasp_edge.protocol.replies import Replies
 from lasp_edge.protocol.sinks import store_tag
 from lasp_edge.protocol.waiting import (
@@ -208,7 +208,7 @@ class GatewayCore:
             partial(awaited, *terms),
             self._promised(),
             self._begun,
-            self.promises,
+            unvoided(self._liveness),
             EVERY_END
             if is_back
             else caught_up(

@@ -124,11 +124,12 @@ class TurnFinality:
         promised_us: how far all have promised under the present log; None: nowhere, or no window
             is held for that.
         begun: device -> the windows that lack readings of it, and from when on all are there.
-        promises: the newest of each device.
+        promises: of each device, by `unvoided`.
         caught_up: the ends of windows that devices have promised past since F has passed them.
         lacking: of which devices readings may be missing.
 
     Attributes:
+        promises: see above.
         lacking, lost, grown: see `LackingStretches`.
     """
 
@@ -144,7 +145,7 @@ class TurnFinality:
         lacking: LackingStretches,
     ) -> None:
         self.coverage, self.waiting, self.promised_us = coverage, waiting, promised_us
-        self._awaited, self._promises, self.caught_up = awaited, promises, caught_up
+        self._awaited, self.promises, self.caught_up = awaited, promises, caught_up
         self._begun = {
             device: dict(each) for device, each in begun.items() if device in coverage.expected
         }
@@ -223,7 +224,7 @@ class TurnFinality:
             return False
         at_us = (row.at.start_us, row.end_us)
         lost, lacking = touching(self.lost, *at_us), self._lacking(window, *at_us)
-        return is_renamed(row.excluded, row.end_us, self._promises, lost, lacking)
+        return is_renamed(row.excluded, row.end_us, self.promises, lost, lacking)
 
     def awaited(self) -> AwaitedDevices:
         """Return for whom windows wait."""

@@ -194,7 +194,7 @@ class FleetStreams:
             waited_us,
             RowAbsences(
                 finality.awaited,
-                promises,
+                finality.promises,
                 finality.lacking,
                 tentative=(coverage.frontier, waited_us),
                 caught_up=finality.caught_up,

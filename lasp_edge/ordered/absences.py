@@ -41,7 +41,7 @@ class RowAbsences:
 
     Args:
         awaited: returns for whom rows wait; it is asked once, and only where a row needs it.
-        promises: the newest of each device.
+        promises: of each device, by `lasp_edge.protocol.lost_stores.unvoided`.
         lacking: of which devices a stretch of readings may be missing, and until when.
         tentative: up to which time F has come and up to which rows are due, where rows wait for X;
             else rows that are not final name nobody.

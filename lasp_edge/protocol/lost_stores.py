@@ -176,6 +176,18 @@ def touching(stretches: Iterable[tuple[str, LostStretch]], start_us: int, end_us
     }
 
 
+def unvoided(known: Liveness) -> dict[str, Promise]:
+    """Return the newest promise of each device; of one that an entry made void, the one before.
+
+    What it had promised it has sent, so rows that the entry does not change need not name it.
+    """
+    found = dict(known.promises.entries)
+    for device, promise in known.promises.entries.items():
+        if promise.low_us == BOTTOM_US:
+            found[device] = promise._replace(low_us=known.former_us.get(device, BOTTOM_US))
+    return found
+
+
 def is_renamed(
     excluded: Iterable[str],
     end_us: int,
@@ -191,7 +203,7 @@ def is_renamed(
     Args:
         excluded: whom it names.
         end_us: of the window.
-        promises: the newest of each device.
+        promises: of each device, by `unvoided`.
         lost: the devices of which it may lack readings, as is known now.
         lacking: all of which it may lack some, whatever they have promised.
     """

@@ -5,12 +5,13 @@ from contextlib import closing
 
 import pytest
 
-from crdts import Frontier, Member, Membership, Version
+from crdts import ControlLog, Frontier, Member, Membership, Version
 from crdts.frontier import Promise
 from device_agent.gateway import streams as streams_module
 from device_agent.gateway.store import FleetStore
 from lasp_edge import Program, folds, scans
 from lasp_edge.protocol.acceptance import Accepted
+from lasp_edge.protocol.commands import CommandLog
 from lasp_edge.protocol.frames import EVERY_WINDOW
 from tests.device_agent.gateway.support_streams import (
     DEVICES,
@@ -235,6 +236,18 @@ def test_what_a_device_promises_while_another_program_runs_is_known_to_the_rows_
     fleet.promise("pi-2", 100)
     fleet.restart(doors())
     fleet.land([])
+    back = dict.fromkeys((30, 40, 90), ((), "revised", 2))
+    assert named(fleet) == {**named(fleet), **back, 200: (("pi-2",), "final", 1)}
+    fleet.check()
+
+
+def test_rows_that_are_back_know_what_was_promised_before_an_entry_that_came_with_them(fleet):
+    goes_on(fleet, ("pi-0", "pi-1"), 30, 40, 90, 200)
+    fleet.restart(others())
+    fleet.promise("pi-2", 100)
+    fleet.restart(doors())
+    entry = ControlLog().set("offset", "", FIRST_US, "1", "ann")
+    fleet._join(Accepted(commands=CommandLog(control=entry)))
     back = dict.fromkeys((30, 40, 90), ((), "revised", 2))
     assert named(fleet) == {**named(fleet), **back, 200: (("pi-2",), "final", 1)}
     fleet.check()
