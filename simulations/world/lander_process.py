@@ -130,9 +130,11 @@ class VirtualLanderProcess(SinkProcess[SimulatedLake, LanderRun]):
         """Put an earlier state of the lake in place of it; return whether there is one."""
         if not self._images:
             return False
-        before, image = self.lander, self._random.choice((self._images[0], self._images[-1]))
+        image = self._random.choice((self._images[0], self._images[-1]))
         self._change_lake()
-        self.lander = before.put_back(self._file, image)
+        # It may be of a lake that was lost: what that one had since is missing, not the present's.
+        before = [each for each in self.former if each.lake_id == image.lake_id] or self.former
+        self.lander = before[-1].put_back(self._file, image)
         self.not_taken = self._not_taken_of.get(self.lander.lake, self.not_taken)
         return True
 
