@@ -23,8 +23,12 @@ from simulations.world.shrink import EXTRAS, fails_alike, lines, shrunk
 
 SEEDS = 400
 """Seeds of a run by default: each kind of fault is on in two of five, and surely seen."""
-SYNCED_EVERY = 16
-"""Every sixteenth seed has a scan over the fleet with local events."""
+SYNCED_EVERY = 17
+"""Every seventeenth seed has a scan over the fleet with local events: an odd number, for seeds that
+are even, or multiples of four, differ from others in what befalls them and in what is demanded."""
+BRIEF_STEPS, WHOLE_EVERY = 20, 4
+"""The most steps with faults of these, but for each fourth of them: each event in order takes an
+exchange, and all that they have follow one after the other once all is healed."""
 MESSAGES = ("loss", "doubled", "delayed", "unsent", "unanswered")
 """What befalls messages: it is counted apart from structural faults."""
 RARE = 200
@@ -64,12 +68,21 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     def drawn(seed: int) -> Scenario:
         scenario = having(scenario_of(seed, kinds), extras)
-        return synced(scenario) if scenario.synced or seed % SYNCED_EVERY == 0 else scenario
+        if scenario.synced:
+            return synced(scenario)
+        return _with_local_events(scenario) if seed % SYNCED_EVERY == 0 else scenario
 
     if arguments.seed is not None:
         return _replay(drawn(arguments.seed))
     seeds = range(arguments.first, arguments.first + arguments.seeds)
     return _explore(list(map(drawn, seeds)), arguments, kinds)
+
+
+def _with_local_events(scenario: Scenario) -> Scenario:
+    """Return the scenario with a scan that has local events; most of them end sooner."""
+    whole = synced(scenario)
+    is_whole = scenario.seed // SYNCED_EVERY % WHOLE_EVERY == 0
+    return whole if is_whole else replace(whole, steps=min(whole.steps, BRIEF_STEPS))
 
 
 def _names(text: str) -> list[str]:
