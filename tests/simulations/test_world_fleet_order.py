@@ -49,6 +49,14 @@ def test_a_second_gateway_that_joins_late_has_the_same_rows():
     assert run(scenario).trouble == ()
 
 
+def test_rows_of_a_program_that_counts_otherwise_are_not_held_against_the_present_scan():
+    faults = [Fault(4, "former_lander", "", 10), Fault(6, "other_release", "pi-0", 1)]
+    of_one = Scenario(1, 1, 16, schedule=tuple(faults), gateways=("lake",))
+    scenario = replace(of_one, ordered=True, synced=True)
+    assert order_of(scenario).restates
+    assert run(scenario).trouble == ()
+
+
 MISFORTUNES = [
     ("store_lost", 2, 2, "lives_of_a_device_write_one_entry"),
     ("older_image", 2, 5, "the_cell_of_the_newest_life_takes_the_place_of_others"),
