@@ -165,8 +165,8 @@ class Shares(Part):
             self._heard_us.setdefault(self.followed, now_us)
         lately = [
             gateway
-            for gateway in self._frames.keys() | {self.followed}
-            if now_us - self._heard_us.get(gateway, -DEAD_AFTER_US) < DEAD_AFTER_US
+            for gateway in self._heard_us.keys() & (self._frames.keys() | {self.followed})
+            if now_us - self._heard_us[gateway] < DEAD_AFTER_US
         ]
         if self.followed in lately:
             lately = [each for each in lately if each >= self.followed or self._has_caught_up(each)]

@@ -113,6 +113,16 @@ def test_the_least_gateway_that_was_heard_lately_is_followed():
     assert shares_of(store.take(shares)) == [(True, 2)]
 
 
+def test_a_process_whose_clock_begins_before_the_epoch_follows_whom_it_hears():
+    shares, store = Shares(PLAN), Store()
+    store.now_us = -3 * DEAD_AFTER_US
+    for gateway in "ab":
+        acknowledged(shares, gateway, store.now_us)
+        receive(shares, frame(gateway, 9, known(1)))
+    assert shares_of(store.take(shares)) == [(True, 1)]
+    assert shares.followed == "gateway-a"
+
+
 def test_a_gateway_that_comes_back_is_followed_once_it_has_published_the_same():
     shares, store = Shares(PLAN), Store()
     receive(shares, frame("b", 1, {**known(1), SECOND: KNOWN}), frame("a", 1, known(1)))
