@@ -13,6 +13,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from simulations.commands import parser_of, say
 from simulations.world.faults import KINDS
