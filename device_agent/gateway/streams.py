@@ -165,6 +165,11 @@ class FleetStreams:
         return max(ends_us, default=None)
 
     @property
+    def taken_us(self) -> int:
+        """The time before which items are waited for no longer, whatever is due by now."""
+        return self._history.taken_us
+
+    @property
     def is_settled(self) -> bool:
         """Whether nothing waits to be taken, and all events in order are answered."""
         return self._evaluator.is_settled

@@ -276,7 +276,10 @@ def _wrong_rows(world: World, sink: AnySink, look: _Look, order: FleetOrder) -> 
     if coverage_us is not None and (frontier_us is None or frontier_us < coverage_us):
         yield f"{sink.sink}: rows are final before {frontier_us}, and F is {coverage_us}"
     due_us = inf if not order.wait_s else waiting.due_us(order.wait_s * SECOND_US)
-    until_us = max(each for each in (due_us, frontier_us, -inf) if each is not None)
+    assert sink.lander.core.streams is not None, "it was looked at"
+    # A process that has just begun does not know yet what was due: what was taken stays taken.
+    due_us = sink.lander.core.streams.taken_us if due_us is None else due_us
+    until_us = due_us if frontier_us is None else max(due_us, frontier_us)
     content = content_of_items(look.plan, look.items, until_us)
     content |= content_of_outputs(look.outputs, until_us)
     if order.scan in SYNCED:
