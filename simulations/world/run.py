@@ -291,10 +291,16 @@ def landers_know(world: World) -> bool:
 def _waits_for_ever(world: World) -> bool:
     """Return whether a sink may wait for an event in order, which a device lost with its store.
 
-    Of several one may have it, and devices follow another one.
+    Of several sinks one has it, or lacks it, and devices follow another one.
     """
-    unsure = map(is_unsure_of_parts, world.devices.values())
-    return world.scenario.synced and len(world.sinks) > 1 and any(unsure)
+    if not world.scenario.synced or not any(map(is_unsure_of_parts, world.devices.values())):
+        return False
+    known = [
+        [(name, set(each.records)) for name, each in streams.parted.gathered.items()]
+        for streams in (sink.lander.core.streams for sink in world.sinks)
+        if streams is not None
+    ]
+    return any(each != known[0] for each in known[1:])
 
 
 def _is_gathered(lander: LandedState) -> bool:
