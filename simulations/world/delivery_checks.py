@@ -5,7 +5,8 @@
 - what is over leaves in the next tick, where the link takes it and each sink has room
 - what was acknowledged to a source is durable: it is there after a crash
 - a sink that owes no answer may be sent a frame, and how far it has answered never goes back
-- at rest the broker tells that each device is connected, however late it learnt that one was not
+- at rest the broker tells that each device is connected, however late it learnt that one was not,
+  unless the message by which it says so was lost on a connection that lasts
 """
 
 from collections.abc import Container, Iterator
@@ -19,6 +20,7 @@ from lasp_edge.protocol.kinds import FRAME_KINDS
 from lasp_edge.protocol.publication import Publication
 from simulations.world.decoding import decoded
 from simulations.world.device import VirtualDevice
+from simulations.world.scenario import reconnects
 from simulations.world.world import World
 
 _LIARS: Final = frozenset({"hostile", "clone"})
@@ -54,7 +56,8 @@ def check_sinks(
 
 def absent(world: World) -> Iterator[str]:
     """Yield the devices that are connected, and of which the broker tells something else."""
-    if _LIARS & world.seen.keys():
+    is_lost = world.seen["loss"] and not reconnects(world.scenario)
+    if is_lost or _LIARS & world.seen.keys():
         return
     topic = FRAME_KINDS[PresenceFrame.kind].topic
     for device in world.running():
