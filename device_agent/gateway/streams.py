@@ -25,7 +25,7 @@ from lasp_edge.evaluation.fleet import (
     FleetTerms,
     is_over,
 )
-from lasp_edge.evaluation.parted import PartedScans, promises_of
+from lasp_edge.evaluation.parted import promises_of
 from lasp_edge.evaluation.rows import Newest, ResultBook
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.raising import fleet_alerts
@@ -59,7 +59,8 @@ class FleetStreams:
 
     Attributes:
         failed: how often a function of the program failed, by reason, former runs included.
-        stalls: looks which scans with local events go on.
+        parted: the scans with local events.
+        stalls: looks which of them go on.
     """
 
     def __init__(self, plan: Plan, keeper: FleetKeeper, retain_us: int) -> None:
@@ -74,7 +75,8 @@ class FleetStreams:
         }
         watched = {each.variable for each in fleet_alerts(plan).values()}
         self._evaluator = FleetEvaluator(self._engine, self._history, self._books, watched)
-        self.stalls = ScanStalls(self._history.parted)
+        self.parted = self._history.parted
+        self.stalls = ScanStalls(self.parted)
         self._known: dict[tuple[int, int], Cells] = {}
         self._taken: list[PlacedCell] = []
         self._entries: list[KeptEntry] = []
@@ -85,11 +87,6 @@ class FleetStreams:
             self.failed.update(self._stored_failed)
         frontier_us = None if progress is None else progress.frontier_us
         self._evaluator.begin(BEFORE_ALL_US if frontier_us is None else self.floor_us(frontier_us))
-
-    @property
-    def parted(self) -> PartedScans:
-        """The scans with local events."""
-        return self._history.parted
 
     def has(self, stream: int) -> bool:
         """Return whether entries of a stream are cells of items."""
