@@ -77,6 +77,9 @@ _WITH_WAITS = 0.9
 """The part of the run, after the longest files, in which others wait: the last ones only compute,
 so that no process is left alone with a wait."""
 
+_YIELDS = 5
+"""How much nicer a process of pytest is that has no shared session, as `nice` counts."""
+
 MEMORY = Path("/dev/shm")
 ROOM_BYTES = 2 * 2**30
 """A whole run leaves some 100 MB there. A container has 64 MB unless it is told otherwise."""
@@ -168,6 +171,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for files, share in ((waiting, _WITH_WAITS), (computing, 1.0)):
         places |= {file: (0, share * at / len(files)) for at, file in enumerate(files)}
     items.sort(key=lambda item: places[_file(item)])
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Let shared sessions go first: each is one long row of tests, and the run ends with theirs.
+
+    They are given out first, so no process takes one after it has become nicer.
+    """
+    is_usual = not os.getpriority(os.PRIO_PROCESS, 0)
+    if "PYTEST_XDIST_WORKER" in os.environ and is_usual and not _in_spark(_file(item)):
+        os.nice(_YIELDS)
 
 
 def _file(item: pytest.Item) -> str:
