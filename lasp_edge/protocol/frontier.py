@@ -316,7 +316,9 @@ def caught_up(
         was = known.get(device)
         if promise == was or (was is None and (roster is None or device not in roster)):
             continue
-        since_us = max(reach_us(was), before.former_us.get(device, BOTTOM_US))
+        since_us = reach_us(was)
+        if since_us == BOTTOM_US and was is not None and was.low_us is not None:  # it is void
+            since_us = before.former_us.get(device, BOTTOM_US)
         found.append(range(since_us + 1, min(reach_us(promise), _time(frontier_us)) + 1))
     several = [each for each in found if each]
     least_us = min((each.start for each in several), default=0)

@@ -253,6 +253,21 @@ def test_rows_that_are_back_know_what_was_promised_before_an_entry_that_came_wit
     fleet.check()
 
 
+def test_who_could_promise_nothing_after_an_entry_is_named_until_it_promises_what_it_had_before(
+    fleet,
+):
+    entry = ControlLog().set("offset", "", FIRST_US, "1", "ann")
+    fleet._join(Accepted(commands=CommandLog(control=entry)))
+    nothing = Promise(Version(1, 7, 2), None, False, fleet._now_us)  # noqa: FBT003
+    fleet._join(Accepted(promises=Frontier({"pi-2": nothing})))
+    fleet._ticks = 2
+    fleet.land([fleet.reads("pi-0", 10, 5)], 30, DEVICES[:2])
+    assert named(fleet)[10][0] == ("pi-2",)
+    fleet.promise("pi-2", 20)
+    assert named(fleet)[10][0] == ()
+    fleet.check()
+
+
 def test_what_a_device_has_lost_is_known_to_the_rows_that_another_program_left_out(fleet):
     fleet.land([fleet.reads("pi-0", at_s, 5) for at_s in (30, 105, 120, 140)], 100)
     fleet.land([], 150, DEVICES[:2])
