@@ -313,3 +313,13 @@ def test_equal_readings_with_equal_tags_of_their_own_are_repeats_of_a_column(tmp
     totals = device.core.counters.totals
     assert (totals["accepted"], totals["repeated"]) == (20, 20)
     assert device.core.agent.guard.reasons == []
+
+
+def test_a_column_that_begins_with_the_last_reading_of_the_one_before_repeats_that_one(tmp_path):
+    device = Device(tmp_path, program())
+    device.core.intake.column_least = 1
+    for first in (0, 19):
+        times_us = [NOW_US + number for number in range(first, first + 20)]
+        device.take([20.0] * 20, times_us, [{}] * 20)
+    totals = device.core.counters.totals
+    assert (totals["accepted"], totals["repeated"]) == (39, 1)

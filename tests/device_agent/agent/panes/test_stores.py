@@ -8,13 +8,14 @@ from crdts import Replica
 from crdts.replica import SEQS
 from device_agent.agent.panes.sink import MOVES_AT_ONCE
 from device_agent.agent.panes.sinks import MOVES
+from device_agent.agent.settings import Settings
 from lasp_edge.protocol.acks import FormerStore
 from lasp_edge.protocol.frames import BeatFrame, PaneFrame
 from lasp_edge.protocol.sinks import LEFT_US
 from lasp_edge.units import SECOND_US
 from simulations.world.lander import SimulatedLander
 from tests.device_agent.agent.panes.support_fleetlet import Fleetlet, full, sink
-from tests.device_agent.agents import LAKE, ack_of
+from tests.device_agent.agents import LAKE, MINUTE_US, Device, ack_of
 
 
 def test_two_lakes_of_one_name_do_not_make_a_device_send_for_ever(device):
@@ -130,6 +131,22 @@ def test_a_device_repeats_the_greatest_commit_of_a_lake_also_after_a_restart(dev
     device.tick(0)
     (*_, beat) = device.frames(BeatFrame, device.tick(600))
     assert [low.commit for low in beat.lows] == [0], "the next lake has none of them"
+
+
+def test_answers_that_are_stored_among_notes_bring_the_commit_after_which_they_were(tmp_path):
+    device = Device(tmp_path, settings=Settings(commit_every_us=MINUTE_US))
+    full(device)
+    device.tick(60)
+    device.hear(replace(ack_of(device.name), commit=6))
+    device.tick(60)
+    frames = device.frames(PaneFrame, device.tick(600))
+    device.hear(replace(ack_of(device.name, *frames), commit=7))
+    for _ in range(8):  # nothing is read: the answers are stored in a commit of notes
+        device.tick(400)
+    device.restart()
+    device.tick(0)
+    (beat, *_) = device.frames(BeatFrame, device.tick(600))
+    assert (sink(device)["waiting"], [low.commit for low in beat.lows]) == (0, [7])
 
 
 def follows(device, store, commit):

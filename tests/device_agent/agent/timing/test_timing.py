@@ -266,6 +266,19 @@ def test_an_idle_device_writes_its_time_once_an_hour(tmp_path):
     assert len([time_us for time_us in commits if time_us is not None]) == 2
 
 
+def test_a_machine_whose_clock_was_ahead_does_not_wait_for_it_after_the_next_boot(tmp_path):
+    device = ClockedDevice(tmp_path, off_us=2 * HOUR_US)
+    device.tick(20)
+    device.off_us = 0
+    for _ in range(30):
+        device.hears_peer()
+        device.hears_peer(device="pi-3")
+        device.tick(10)
+    device.reboot("boot-2")
+    device.tick()
+    assert device.core.report()["clock"]["state"] == "trusted"
+
+
 def test_waiting_for_a_clock_lasts_fifteen_minutes_at_most_where_nobody_knows_better(tmp_path):
     device = ClockedDevice(tmp_path)
     device.tick()
