@@ -27,9 +27,12 @@ SEEDS = 400
 SYNCED_EVERY = 17
 """Every seventeenth seed has a scan over the fleet with local events: an odd number, for seeds that
 are even, or multiples of four, differ from others in what befalls them and in what is demanded."""
-BRIEF_STEPS, WHOLE_EVERY = 20, 4
-"""The most steps with faults of these, but for each fourth of them: each event in order takes an
-exchange, and all that they have follow one after the other once all is healed."""
+BRIEF_STEPS, SYNCED_STEPS = 30, 20
+"""The most steps with faults of a brief world, and of one with local events: there each event in
+order takes an exchange, and all that it has follow one after the other once all is healed."""
+WHOLE_EVERY, FEW = 4, 2
+"""Of as many worlds one is whole, for what takes long to go wrong; and each with so few structural
+faults, which is drawn for the last one."""
 MESSAGES = ("loss", "doubled", "delayed", "unsent", "unanswered")
 """What befalls messages: it is counted apart from structural faults."""
 RARE = 200
@@ -68,10 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error(f"no run can have {arguments.having}; there are {', '.join(EXTRAS)}")
 
     def drawn(seed: int) -> Scenario:
-        scenario = having(scenario_of(seed, kinds), extras)
-        if scenario.synced:
-            return synced(scenario)
-        return _with_local_events(scenario) if seed % SYNCED_EVERY == 0 else scenario
+        return _explored(having(scenario_of(seed, kinds), extras), is_whole=bool(extras))
 
     if arguments.seed is not None:
         return _replay(drawn(arguments.seed))
@@ -79,11 +79,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     return _explore(list(map(drawn, seeds)), arguments, kinds)
 
 
-def _with_local_events(scenario: Scenario) -> Scenario:
-    """Return the scenario with a scan that has local events; most of them end sooner."""
-    whole = synced(scenario)
-    is_whole = scenario.seed // SYNCED_EVERY % WHOLE_EVERY == 0
-    return whole if is_whole else replace(whole, steps=min(whole.steps, BRIEF_STEPS))
+def _explored(scenario: Scenario, *, is_whole: bool) -> Scenario:
+    """Return the scenario as it is explored: some have local events, and most are cut off.
+
+    Args:
+        scenario: as its seed draws it.
+        is_whole: none is cut off, as where it was asked what runs are to have.
+    """
+    if scenario.synced or scenario.seed % SYNCED_EVERY == 0:
+        scenario = synced(scenario)
+    is_whole = is_whole or scenario.seed // SYNCED_EVERY % WHOLE_EVERY == 0
+    if is_whole or len(scenario.schedule) <= FEW:
+        return scenario
+    most = SYNCED_STEPS if scenario.synced else BRIEF_STEPS
+    return replace(scenario, steps=min(scenario.steps, most))
 
 
 def _names(text: str) -> list[str]:
