@@ -62,3 +62,11 @@ def test_a_window_lacks_no_device_that_has_built_from_its_start_on(begun_us, lac
     begun = {"a": ((WINDOW.stream, begun_us),)}
     finality = TurnFinality(coverage, *known, begun, promised(80), range(0), LackingStretches())
     assert finality.excluded(WINDOW, 20, 60) == lacks
+
+
+def test_a_window_lacks_nothing_of_a_device_that_does_not_count():
+    coverage = Coverage(80, ("b",), ())  # `a` is retired
+    known = (WindowWaiting.of(()), lambda: AwaitedDevices((), ()), None)
+    begun = {"a": ((WINDOW.stream, 21),)}
+    finality = TurnFinality(coverage, *known, begun, promised(80), range(0), LackingStretches())
+    assert finality.excluded(WINDOW, 20, 60) == ()

@@ -50,6 +50,13 @@ def test_what_has_changed_is_published_once_and_again_after_a_connection():
     assert not parted.failed
 
 
+def test_what_the_link_does_not_take_is_published_in_the_next_turn():
+    _, publisher = publisher_of(5)
+    next(publisher.publications(0))  # whoever asks for no other says that the link is full
+    assert len(list(publisher.publications(0))) == 1
+    assert list(publisher.publications(0)) == []
+
+
 def test_the_newest_cells_are_published_first_and_of_these_the_oldest(monkeypatch):
     monkeypatch.setattr("device_agent.gateway.shares.AT_ONCE", 2)
     parted, publisher = publisher_of(5)

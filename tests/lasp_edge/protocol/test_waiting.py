@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from crdts import Version
@@ -43,6 +43,7 @@ def test_due_is_what_the_definition_says_in_whatever_parts_promises_come(first, 
     assert (after.due_us(WAIT_US), after.stairs) == (waiting.due_us(WAIT_US), waiting.stairs)
 
 
+@example([Step(0, 5)], 5, 100)  # a promise has come just as far as the window's end
 @given(STEPS, st.integers(0, 100), st.integers(0, 150))
 def test_when_a_window_will_be_due_is_when_it_is(steps, end_us, now_us):
     waiting = WindowWaiting.of([WAIT_US]).joined(steps, None)
