@@ -37,6 +37,8 @@ _LOSES: Final = frozenset({"RESTORE", "FSCK"})
 """Operations by which rows are not there any more: an earlier version, files that are gone."""
 _LOOKED_AT: Final = 20
 """Newest commits in which a start looks for them."""
+_BEGINS: Final = "lasp_edge_store"
+"""What the commit says by which a lake takes another id, besides Delta's own words."""
 _TRIES: Final = 10
 """How often a commit is tried again, at once: `lake retain` changes the metadata of a table twice
 and deletes between, and an append beside a deletion is no conflict."""
@@ -105,13 +107,16 @@ class Landing:
         return not any(lander not in {None, self._lander, STORE} for lander in landers)
 
     def _check_restored(self, commits: Iterable[Mapping[str, Any]]) -> None:
-        """Take another id, if rows were lost after the newest of these commits that landed some."""
+        """Take another id, if rows were lost in these commits, newest first, since it has its id.
+
+        Whoever landed a segment after that may have been killed before it looked.
+        """
         for commit in commits:
+            if _BEGINS in commit:
+                return None
             if commit.get("operation") in _LOSES:
                 log.warning("the table landing lost rows: devices send again what they keep")
                 return self.begin_store()
-            if commit.get("operation") == "WRITE":
-                return None
         return None
 
     def begin_store(self) -> None:
@@ -119,7 +124,7 @@ class Landing:
         begun = (self._landing.transaction_version(STORE) or 0) + 1
         named = max(begun, host_us() // SECOND_US)  # no other lake that was put back has it
         nothing = pa.schema(self._landing.schema().to_arrow()).empty_table()
-        _commit(self._landing, nothing, STORE, named)
+        _commit(self._landing, nothing, STORE, named, {_BEGINS: str(named)})
         self._make_durable(self._lake.landing)
 
     def land(
@@ -136,8 +141,8 @@ class Landing:
             self._beside(self._shared, self._lake.shared, news, number)
         before = self.newest
         self._write(self._landing, table, number)
-        if self.newest > before + 1:  # somebody committed meanwhile; the newest is this segment's
-            self._check_restored(self._landing.history(self.newest - before)[1:])
+        if self.newest > before + 1:  # somebody committed meanwhile
+            self._check_restored(self._landing.history(self.newest - before))
         self._make_durable(self._lake.landing)
 
     def _make_durable(self, path: str) -> None:
@@ -181,9 +186,23 @@ class Landing:
         _commit(table, added, self._lander, number)
 
 
-def _commit(table: DeltaTable, added: pa.Table, application: str, number: int) -> None:
-    """Commit rows once, again where others have changed the table's metadata meanwhile."""
-    once = CommitProperties(app_transactions=[Transaction(application, number)])
+def _commit(
+    table: DeltaTable,
+    added: pa.Table,
+    application: str,
+    number: int,
+    more: dict[str, str] | None = None,
+) -> None:
+    """Commit rows once, again where others have changed the table's metadata meanwhile.
+
+    Args:
+        table: they are appended to it.
+        added: the rows.
+        application: names who commits them.
+        number: of its transaction: none with it has landed.
+        more: what the commit says besides.
+    """
+    once = CommitProperties(more, app_transactions=[Transaction(application, number)])
     # Merging schemas lets a lander go on whose program lacks a column that the lake has.
     options: dict[str, Any] = {"mode": "append", "schema_mode": "merge"}
     for left in range(_TRIES, -1, -1):

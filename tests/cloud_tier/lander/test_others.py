@@ -1,7 +1,9 @@
 """Commits of others to the table landing: a lander looks at all of them."""
 
+import pytest
 from deltalake import DeltaTable
 
+from cloud_tier.lander.landing import Landing
 from tests.cloud_tier.frames import CONNECTED, message
 from tests.cloud_tier.support_devices import rooms
 from tests.lasp_edge.protocol.support_frames import panes
@@ -35,4 +37,38 @@ def test_rows_that_are_removed_right_before_a_segment_lands_are_missed(station):
     station.landing._write = after_others
     station.turn(message(panes(PROGRAM, 1, first_seq=3)), after_s=1)
     station.turn(after_s=1)
+    assert station.landing.lake_id != lake
+
+
+class Killed(BaseException):
+    """The process was killed at this point."""
+
+
+def test_a_lander_that_is_killed_before_it_looks_misses_the_rows_when_it_starts(station):
+    lake = landed(station)
+    write = station.landing._write
+
+    def after_others_for_the_last_time(table, added, number):
+        DeltaTable(station.lake.landing).restore(0)
+        write(table, added, number)
+        raise Killed
+
+    station.landing._write = after_others_for_the_last_time
+    station.turn(message(panes(PROGRAM, 1, first_seq=3)), after_s=1)
+    with pytest.raises(Killed):
+        station.turn(after_s=1)
+    station.start()
+    found = station.landing.lake_id
+    assert found != lake
+    station.start()
+    assert station.landing.lake_id == found, "it has begun since the rows were removed"
+
+
+def test_rows_that_were_removed_before_another_lander_landed_are_missed(station):
+    lake = landed(station)
+    other = Landing(station.lake, "another")
+    DeltaTable(station.lake.landing).restore(0)
+    other._check_restored = lambda _commits: None  # it is killed before it looks
+    other.land(1, station.lake.table(station.lake.landing).to_pyarrow_table()[:0], {})
+    station.landing.refresh()
     assert station.landing.lake_id != lake
