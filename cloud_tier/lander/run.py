@@ -236,7 +236,7 @@ class LanderRun:
         """Land what an earlier process has logged and not landed.
 
         The last segment that landed is still in the log. So where an earlier one has not landed,
-        the lake was put back since.
+        the lake was put back since. What a segment reports of devices is kept before it is dropped.
         """
         self._witness_file.read()
         landed, closed = self._landing.landed, self._log.closed()
@@ -248,8 +248,9 @@ class LanderRun:
             segment = self._log.read(number)
             if number > landed and segment.records:
                 self._land(segment)
-            elif number == landed:  # what it reports of devices may not be kept: that comes last
+            elif number <= landed:  # what it reports of devices may not be kept: that comes last
                 self._acceptance.take(segment.records)
+        self._witness_file.write()
         landed = self._landing.landed
         kept = max([number for number in closed if number <= landed], default=0)
         for number in closed:

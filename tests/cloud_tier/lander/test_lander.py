@@ -323,6 +323,22 @@ def test_a_lander_that_was_killed_before_it_kept_that_finds_it_in_its_log(statio
     assert vouches(station) == [(ME.device, 4711, ME, (high,))]
 
 
+def test_a_lander_that_is_killed_twice_before_it_kept_that_finds_both_in_its_log(
+    station, monkeypatch
+):
+    highs = (SourceHigh(8, 60, 2), SourceHigh(9, 70, 1))
+    for number, high in enumerate(highs):
+        monkeypatch.setattr(station.log, "keep_devices", dies)
+        sent = replace(panes(PROGRAM, 1, first_seq=1 + 2 * number), highs=(high,))
+        station.turn(CONNECTED, message(sent))
+        with pytest.raises(Killed):
+            station.turn(after_s=1)
+        station.start()
+    station.turn(CONNECTED, message(HelloFrame(ME._replace(nonce=99), 1, ME.device, 4711, 1)))
+    station.turn(after_s=1)
+    assert vouches(station) == [(ME.device, 4711, ME, highs)]
+
+
 def test_what_devices_told_is_on_the_disk_before_the_log_forgets_it(station, monkeypatch):
     synced, dropped = {}, []
     right, drop = os.fsync, station.log.drop
