@@ -3,12 +3,16 @@
 The run is that of the process (`cloud_tier.lander.run`), with a link, a clock, a log and a lake of
 the world's. Its power may go **between any two calls**: before a message leaves, before the log is
 synced, before and after a commit. What the broker had given it and was not synced is lost with it.
+What a run has taken from segments of devices, the next one knows: a device reports once how far its
+sources had come, and may ask for it when its store is lost.
 """
 
 import logging
 from collections import defaultdict, deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from random import Random
+from types import MappingProxyType
+from typing import NamedTuple
 
 from cloud_tier.lander.run import LanderRun
 from crdts import Replica
@@ -18,9 +22,11 @@ from lasp_edge.language.fleet_regimes import FleetRegimes
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.acceptance import Acceptance
 from lasp_edge.protocol.envelope import Frame
+from lasp_edge.protocol.fencing import joined
 from lasp_edge.protocol.kinds import FRAME_KINDS
 from lasp_edge.protocol.listening import ListeningClock
 from lasp_edge.protocol.topics import Topics, topic_of
+from lasp_edge.protocol.witness import Testimony, Witness
 from simulations.world.decoding import decoded
 from simulations.world.lake import MemoryLog, RowsAsTheyAre, SimulatedLake
 from simulations.world.lander import overheard
@@ -33,6 +39,27 @@ LOG_LOST = 0.25
 """How often its segments are gone where a lander crashes."""
 IMAGES = 4
 """Earlier states of the lake that are kept, to go back to one."""
+
+
+class _Heard(NamedTuple):
+    """What a run with some program had taken of devices."""
+
+    plan: Plan
+    devices: Mapping[str, Testimony] = MappingProxyType({})
+
+    @classmethod
+    def of(cls, plan: Plan, witness: Witness) -> "_Heard":
+        every = {device: witness.of(device) for device in witness.heard_since(0)}
+        return cls(plan, {device: known for device, known in every.items() if known is not None})
+
+
+def _forgotten(name: str, heard: Mapping[str, Testimony], witness: Witness) -> Iterator[str]:
+    """Yield the devices of which a run does not know what the one before had taken."""
+    for device, known in heard.items():
+        found = witness.of(device) or Testimony(known.replica._replace(incarnation=0))
+        is_later = found.replica.incarnation >= known.replica.incarnation
+        if not is_later or joined(found.highs, known.highs) != found.highs:
+            yield f"{name} had heard {known}, and its next run knows {found}"
 
 
 class VirtualLanderProcess(SinkProcess[SimulatedLake, LanderRun]):
@@ -55,6 +82,8 @@ class VirtualLanderProcess(SinkProcess[SimulatedLake, LanderRun]):
         self._images: deque[SimulatedLake] = deque(maxlen=IMAGES)
         self._not_taken_of: dict[str, dict[str, set[EntryKey]]] = {}
         self.lander = SimulatedLake(self._file, plan, sink, terms, self.power)
+        self._acceptance: Acceptance | None = None
+        self._heard = _Heard(plan)
 
     @property
     def _file(self) -> str:
@@ -75,6 +104,7 @@ class VirtualLanderProcess(SinkProcess[SimulatedLake, LanderRun]):
             control=FleetRegimes(plan, lake.control_log()) if plan.parameters else None,
         )
         acceptance.decode = decoded
+        self._acceptance = acceptance
         run = LanderRun(
             log_=self.log,
             landing=lake,
@@ -84,6 +114,8 @@ class VirtualLanderProcess(SinkProcess[SimulatedLake, LanderRun]):
             clock=ListeningClock(0, self._wall_us, lambda: self._true_us),
         )
         run.recover()
+        if self._heard.plan is plan:
+            lake.kept.wrong += _forgotten(self.name, self._heard.devices, acceptance.witness)
         return run
 
     def _publish(self, frame: Frame) -> bool:
@@ -108,11 +140,17 @@ class VirtualLanderProcess(SinkProcess[SimulatedLake, LanderRun]):
         return super().take(inbox, now_us)
 
     def crash(self, until: int) -> int:
-        if self._random.random() < LOG_LOST:
+        is_lost = self._random.random() < LOG_LOST
+        if is_lost:
             self.log.lose()
-        return super().crash(until)
+        found = super().crash(until)
+        if is_lost:
+            self._heard = _Heard(self.running)
+        return found
 
     def _lose_memory(self) -> None:
+        if self._run is not None and self._acceptance is not None:
+            self._heard = _Heard.of(self.running, self._acceptance.witness)
         self.log.crash()
 
     def lose_store(self) -> None:
