@@ -77,7 +77,7 @@ _WITH_WAITS = 0.9
 """The part of the run, after the longest files, in which others wait: the last ones only compute,
 so that no process is left alone with a wait."""
 
-_YIELDS = 5
+_YIELDS = 3
 """How much nicer a process of pytest is that has no shared session, as `nice` counts."""
 
 MEMORY = Path("/dev/shm")
