@@ -13,6 +13,7 @@ from device_agent.agent.panes.sink import Sink
 from device_agent.agent.panes.sinks import Sinks
 from device_agent.gateway import core as gateway_core
 from device_agent.gateway.kept import FleetChanges, FleetState
+from device_agent.gateway.results import FleetResults
 from device_agent.gateway.run import GatewayRun
 from lasp_edge.protocol import listening
 from lasp_edge.protocol.acceptance import Acceptance, Accepted, Record
@@ -266,3 +267,12 @@ def a_late_will_of_the_present_life_is_not_contradicted() -> Iterator[None]:
 
     with replaced(Beats, "_hear_presence", hear):
         yield
+
+omitted(
+    "results_are_not_published_again_after_a_connection",
+    "The broker was emptied while a gateway was cut off, and a window is on no topic any more.",
+    FleetResults,
+    "connected",
+    None,
+    "gateways",
+)
