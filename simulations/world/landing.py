@@ -71,7 +71,7 @@ class VirtualSink(ABC, Generic[AnyLanded_co]):
         away_until, full_until: until which step it has no connection, its link takes little.
         has_broker: whether it may connect now.
         done: device -> which of its beats stated that it has ended, as far as this sink goes.
-        logs: device -> beat -> under which log of operators' entries it was sent, where there are
+        logs: device -> beat -> under which logs of operators' entries it was sent, where there are
             any that change windows.
         ended: its process ended in this step.
         wrong: what it has done wrong in its last turn.
@@ -94,7 +94,7 @@ class VirtualSink(ABC, Generic[AnyLanded_co]):
         self.not_taken: dict[str, set[EntryKey]] = defaultdict(set)
         self.beats: dict[str, dict[Version, int]] = defaultdict(dict)
         self.done: dict[str, set[Version]] = defaultdict(set)
-        self.logs: dict[str, dict[Version, int]] = defaultdict(dict)
+        self.logs: dict[str, dict[Version, set[int]]] = defaultdict(dict)
         self.down_until = self.cut_until = self.slow_until = self.due_step = 0
         self.away_until = self.full_until = 0
         self.has_broker, self.ended = True, False
@@ -140,7 +140,7 @@ class VirtualSink(ABC, Generic[AnyLanded_co]):
         version = Version.of(beat.sender, beat.number)
         self.beats[beat.about].setdefault(version, self.second)
         if self._plan.parameters:
-            self.logs[beat.about].setdefault(version, beat.control)
+            self.logs[beat.about].setdefault(version, set()).add(beat.control)
         if beat.done or self.sink in beat.done_for:
             self.done[beat.about].add(version)
 

@@ -47,5 +47,6 @@ class LogWatch:
 def _of_other_logs(sink: AnySink, mark: int) -> Iterator[str]:
     """Yield the promises that count, and were made under another log."""
     for device, promise in sink.lander.promises.entries.items():
-        if reach_us(promise) > BOTTOM_US and sink.logs[device].get(promise.version) != mark:
+        # A stranger's beat may have the number of the device's next one, and speak of another log.
+        if reach_us(promise) > BOTTOM_US and mark not in sink.logs[device].get(promise.version, ()):
             yield f"{sink.name} takes a promise of {device} that was made under another log"
