@@ -15,15 +15,16 @@ EVERYWHERE = range(-700, 700, 20)
 TIMES = st.none() | st.integers(-200, 200)
 
 
-def odd():
-    """Return a program with a window whose size is no multiple of its slide."""
+def odd(*, changes=False):
+    """Return a job with a window whose size is no multiple of its slide, and perhaps changes."""
     program = Program("p")
     event = program.event("temperature")
-    program.window("odd", source=event, fold=folds.sum(), size_s=50, slide_s=20)
-    return program.plan()
+    size_s = program.parameter("size_s", "50") if changes else 50
+    program.window("odd", source=event, fold=folds.sum(), size_s=size_s, slide_s=20)
+    return Job(program.plan(), LakeTables("nowhere"), retain_us=10_000 * S)
 
 
-JOB = Job(odd(), LakeTables("nowhere"), retain_us=10_000 * S)
+JOB = odd()
 STATE = ControlState.of(JOB)
 (WINDOW,) = JOB.windows
 
@@ -32,11 +33,11 @@ def scaled(time_s):
     return None if time_s is None else time_s * S
 
 
-def recomputed(panes=(), before=None, after=None, due=(None, None)):
+def recomputed(panes=(), before=None, after=None, due=(None, None), job=JOB):
     """Return the starts, in seconds."""
     panes_us = {WINDOW.stream: [pane * S for pane in panes], 5: [0]}
     at = PassedFrontier(scaled(before)), scaled(after), None, {"odd": tuple(map(scaled, due))}
-    found = starts_of_step(JOB, STATE, panes_us, {}, StepBounds(*at))
+    found = starts_of_step(job, ControlState.of(job), panes_us, {}, StepBounds(*at))
     spans = spans_by_window(found).get("odd", ())
     return {s for s in EVERYWHERE if any(a <= s * S <= b for a, b in spans)}
 
@@ -56,6 +57,14 @@ def test_passed_windows_are_those_whose_end_lies_between_the_frontiers(before, a
         return
     truth = {s for s in EVERYWHERE if (before is None or before < s + 50) and s + 50 <= after}
     assert recomputed(before=before, after=after) == truth
+
+
+@given(TIMES, st.integers(-200, 200), st.sampled_from([10, 20, 50]))
+def test_a_window_that_operators_made_shorter_is_passed_where_its_row_ends(before, after, size):
+    if before is not None and before > after:
+        return
+    truth = {s for s in EVERYWHERE if (before is None or before < s + size) and s + size <= after}
+    assert truth <= recomputed(before=before, after=after, job=odd(changes=True))
 
 
 @given(TIMES, TIMES, TIMES)
