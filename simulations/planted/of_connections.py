@@ -268,6 +268,7 @@ def a_late_will_of_the_present_life_is_not_contradicted() -> Iterator[None]:
     with replaced(Beats, "_hear_presence", hear):
         yield
 
+
 omitted(
     "results_are_not_published_again_after_a_connection",
     "The broker was emptied while a gateway was cut off, and a window is on no topic any more.",
