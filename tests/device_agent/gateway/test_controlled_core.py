@@ -142,6 +142,26 @@ def test_held_windows_that_are_due_are_revised_though_another_device_has_promise
     assert {row.excluded for row in revised} == {("attic", "barn")}
 
 
+def test_held_windows_wait_for_x_anew_under_the_next_entry(tmp_path):
+    site = Site(tmp_path, WaitingTerms(["attic", "cellar"], 600 * S, tentative_after_us=20 * S))
+    site.live(1, reads=True, sent=[promise_of(site, 1, NOW_US)])
+    site.live(47, reads=True, sent=[promise_of(site, 2, NOW_US + 600 * S)])
+
+    def revised(steps):
+        before = len(site.gateway.rows)
+        site.live(steps)
+        return [row.at for row in site.gateway.rows[before:] if row.status == "revised"]
+
+    log = LOG
+    for number in (1, 2):
+        entry = schedule_command(Replica(1, 5, "operator"), number, "offset", "", log)
+        site.device.hear(entry)
+        site.live(1, sent=[entry, promise_of(site, 2 + number, NOW_US, log.mark)])
+        assert not revised(3), "no promise under this entry is older than X"
+        assert revised(9), "the attic is waited for no longer than X"
+        log = log.set("offset", "", NOW_US + 40 * S, "5", "ann")
+
+
 def test_a_promise_that_came_before_an_entry_in_one_batch_is_of_the_log_before(site):
     frames = [promise_of(site, 1, NOW_US), ENTRY]
     topics, now_us = site.device.core.agent.topics, site.device.now_us
