@@ -169,3 +169,22 @@ def panes_are_pruned_where_windows_that_begin_there_are_closed() -> Iterator[Non
     right = FleetWindows.panes_below
     with replaced(FleetWindows, "panes_below", panes_below):
         yield
+
+
+@_of_sinks
+def a_window_that_ends_at_the_floor_takes_no_late_reading() -> Iterator[None]:
+    """A reading comes as late as it may, and the window that ends just there goes without it."""
+    right = FleetWindows._starts_over  # noqa: SLF001
+
+    def starts_over(
+        self: FleetWindows, stream: int, device: str, pane_us: int, frontier_us: int | None
+    ) -> list[int]:
+        window = self._regimes.window_of(stream)
+        found = right(self, stream, device, pane_us, frontier_us)
+        if frontier_us is None or window is None:
+            return found
+        floor_us, regimes = frontier_us - self._retain_us, self._regimes.of(window.name, device)
+        return [each for each in found if each + regimes.form_at(each).size_us != floor_us]
+
+    with replaced(FleetWindows, "_starts_over", starts_over):
+        yield
