@@ -39,7 +39,7 @@ def test_a_lake_that_was_put_back_waits_for_nothing_that_its_device_has_lost_too
 
 
 def test_an_image_of_a_lake_that_was_lost_lacks_what_that_one_had_since():
-    """Seeds 50059 and 90076: nobody hears of it while it is away."""
+    """Nobody hears of it while it is away."""
     faults = [Fault(26, "sink_away", "", 20), Fault(27, "new_lake", "", 1)]
     faults.append(Fault(30, "gateway_old", "", 1))
     outcome = run(Scenario(4, 1, 60, schedule=tuple(faults), landers=(SINK,)))

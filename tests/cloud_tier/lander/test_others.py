@@ -26,35 +26,34 @@ def test_rows_that_were_removed_are_missed_behind_a_later_commit_of_others(stati
     assert station.landing.lake_id != lake
 
 
-def test_rows_that_are_removed_right_before_a_segment_lands_are_missed(station):
-    lake = landed(station)
+class Killed(BaseException):
+    """The process was killed at this point."""
+
+
+def remove_before_the_next(station, *, then=None):
+    """Let somebody remove rows right before the next segment lands, and raise what comes then."""
     write = station.landing._write
 
     def after_others(table, added, number):
         DeltaTable(station.lake.landing).restore(0)
         write(table, added, number)
+        if then is not None:
+            raise then
 
     station.landing._write = after_others
     station.turn(message(panes(PROGRAM, 1, first_seq=3)), after_s=1)
+
+
+def test_rows_that_are_removed_right_before_a_segment_lands_are_missed(station):
+    lake = landed(station)
+    remove_before_the_next(station)
     station.turn(after_s=1)
     assert station.landing.lake_id != lake
 
 
-class Killed(BaseException):
-    """The process was killed at this point."""
-
-
 def test_a_lander_that_is_killed_before_it_looks_misses_the_rows_when_it_starts(station):
     lake = landed(station)
-    write = station.landing._write
-
-    def after_others_for_the_last_time(table, added, number):
-        DeltaTable(station.lake.landing).restore(0)
-        write(table, added, number)
-        raise Killed
-
-    station.landing._write = after_others_for_the_last_time
-    station.turn(message(panes(PROGRAM, 1, first_seq=3)), after_s=1)
+    remove_before_the_next(station, then=Killed)
     with pytest.raises(Killed):
         station.turn(after_s=1)
     station.start()
