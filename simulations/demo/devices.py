@@ -67,9 +67,10 @@ class Device:
 
     def look(self) -> None:
         """Read the agent's new reports, and have its room's sensor write a line."""
+        has_news = False
         for line in reversed(self.process.new_lines()):
             if is_report(line):
-                self.report = json.loads(line)
+                self.report, has_news = json.loads(line), True
                 if self.condition is Condition.STARTING:
                     self.condition = Condition.RUNNING
                 break
@@ -77,7 +78,7 @@ class Device:
             line = next(self._sensor)
             self.measured.append(json.loads(line))
             self.process.write_line(line)
-        if self.is_connected:
+        if has_news and self.is_connected:
             self._longest_s, self._connected_s = self.away_s, now_s()
 
     def kill(self) -> None:
@@ -147,7 +148,10 @@ class Device:
 
     @property
     def silent_s(self) -> float:
-        """For how long it has not reported that it has a connection."""
+        """For how long it has not reported that it has a connection.
+
+        An agent that a busy machine holds back reports nothing either.
+        """
         return now_s() - self._connected_s
 
     @property
