@@ -35,10 +35,11 @@ log = logging.getLogger(__name__)
 
 _LOSES: Final = frozenset({"RESTORE", "FSCK"})
 """Operations by which rows are not there any more: an earlier version, files that are gone."""
-_LOOKED_AT: Final = 20
-"""Newest commits in which a start looks for them."""
-_BEGINS: Final = "lasp_edge_store"
-"""What the commit says by which a lake takes another id, besides Delta's own words."""
+_LOOKED_AT: Final = (20, 1_000, None)
+"""Newest commits that a start reads, until one of them states up to where a lander had looked."""
+_LOOKED: Final = "lasp_edge_looked"
+"""What a lander's commit states besides Delta's own words: up to which version it had looked for
+such operations; what it found has another id by then. No commit of an earlier release has it."""
 _TRIES: Final = 10
 """How often a commit is tried again, at once: `lake retain` changes the metadata of a table twice
 and deletes between, and an append beside a deletion is no conflict."""
@@ -64,7 +65,7 @@ class Landing:
         self._rejects = lake.table(lake.rejects)
         self._shared = lake.table(lake.shared)
         self._lander = lander
-        self._check_restored(self._landing.history(_LOOKED_AT))
+        self._check_restored(self._not_looked_at())
 
     @property
     def lake_id(self) -> str:
@@ -74,7 +75,7 @@ class Landing:
     @property
     def landed(self) -> int:
         """The number of the last segment that has landed, 0 before the first."""
-        self._landing.update_incremental()
+        self.refresh()
         return self._landing.transaction_version(self._lander) or 0
 
     @property
@@ -106,13 +107,27 @@ class Landing:
         landers = [json.loads(line).get("txn", {}).get("appId") for line in lines]
         return not any(lander not in {None, self._lander, STORE} for lander in landers)
 
+    def _not_looked_at(self) -> list[dict[str, Any]]:
+        """Return the newest commits, down to one that states up to where a lander had looked.
+
+        Where none does, an earlier release has written the lake, which looked at as many.
+        """
+        commits: list[dict[str, Any]] = []
+        for most in _LOOKED_AT:
+            commits = self._landing.history(most)
+            if any(_LOOKED in commit for commit in commits):
+                return commits
+        return commits[: _LOOKED_AT[0]]
+
     def _check_restored(self, commits: Iterable[Mapping[str, Any]]) -> None:
-        """Take another id, if rows were lost in these commits, newest first, since it has its id.
+        """Take another id, if rows were lost in commits, newest first, at which nobody has looked.
 
         Whoever landed a segment after that may have been killed before it looked.
         """
+        looked = -1
         for commit in commits:
-            if _BEGINS in commit:
+            looked = max(looked, int(commit.get(_LOOKED, -1)))
+            if commit["version"] <= looked:
                 return None
             if commit.get("operation") in _LOSES:
                 log.warning("the table landing lost rows: devices send again what they keep")
@@ -124,7 +139,7 @@ class Landing:
         begun = (self._landing.transaction_version(STORE) or 0) + 1
         named = max(begun, host_us() // SECOND_US)  # no other lake that was put back has it
         nothing = pa.schema(self._landing.schema().to_arrow()).empty_table()
-        _commit(self._landing, nothing, STORE, named, {_BEGINS: str(named)})
+        _commit(self._landing, nothing, STORE, named)
         self._make_durable(self._lake.landing)
 
     def land(
@@ -186,23 +201,17 @@ class Landing:
         _commit(table, added, self._lander, number)
 
 
-def _commit(
-    table: DeltaTable,
-    added: pa.Table,
-    application: str,
-    number: int,
-    more: dict[str, str] | None = None,
-) -> None:
+def _commit(table: DeltaTable, added: pa.Table, application: str, number: int) -> None:
     """Commit rows once, again where others have changed the table's metadata meanwhile.
 
     Args:
-        table: they are appended to it.
+        table: they are appended to it, as of a version up to which was looked for lost rows.
         added: the rows.
         application: names who commits them.
         number: of its transaction: none with it has landed.
-        more: what the commit says besides.
     """
-    once = CommitProperties(more, app_transactions=[Transaction(application, number)])
+    looked = {_LOOKED: str(table.version())}
+    once = CommitProperties(looked, app_transactions=[Transaction(application, number)])
     # Merging schemas lets a lander go on whose program lacks a column that the lake has.
     options: dict[str, Any] = {"mode": "append", "schema_mode": "merge"}
     for left in range(_TRIES, -1, -1):

@@ -71,3 +71,16 @@ def test_rows_that_were_removed_before_another_lander_landed_are_missed(station)
     other.land(1, station.lake.table(station.lake.landing).to_pyarrow_table()[:0], {})
     station.landing.refresh()
     assert station.landing.lake_id != lake
+
+
+def test_rows_that_were_removed_are_missed_however_many_commits_others_made_since(station):
+    lake = landed(station)
+    DeltaTable(station.lake.landing).restore(0)
+    for number in range(25):
+        others = DeltaTable(station.lake.landing)
+        others.alter.set_table_properties({"delta.appendOnly": str(bool(number % 2)).lower()})
+    station.start()
+    found = station.landing.lake_id
+    assert found != lake
+    station.start()
+    assert station.landing.lake_id == found, "it has begun since the rows were removed"
