@@ -149,7 +149,7 @@ class Refusals:
         return ""
 
 
-NAMES = "--name (of a gateway, a lander) or --device"
+NAMES = "--name (of a gateway), --device (of an agent), or --log-dir (of a lander: an empty one)"
 """The options of which client ids are made."""
 
 

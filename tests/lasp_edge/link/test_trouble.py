@@ -5,6 +5,7 @@ import hashlib
 import json
 import logging
 import os
+import re
 import shutil
 import signal
 import ssl
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from lasp_edge.link import BrokerUrl, Disconnected, Limits, TlsFiles
-from lasp_edge.link.trouble import Closures, ended_by_broker, unreachable
+from lasp_edge.link.trouble import NAMES, Closures, ended_by_broker, unreachable
 from tests.brokers import (
     free_port,
     messages,
@@ -25,6 +26,7 @@ from tests.brokers import (
     until_true,
 )
 from tests.certificates import Authority
+from tests.device_agent.support_stage import lasp_edge
 from tests.lasp_edge.link.support_link import publish_when_possible
 from tests.support_missing import lacks
 
@@ -171,6 +173,13 @@ def test_two_programs_with_one_client_id_are_told_of_each_other(tmp_path, connec
         until_connected(connect(broker.url, "twin"))
         until(older, lambda events: any(isinstance(e, Disconnected) for e in events))
         says(older, "Session taken over; another program uses the client id twin: stop one")
+
+
+def test_the_options_that_tell_two_programs_apart_are_options_of_their_commands():
+    found = dict(re.findall(r"(--[a-z-]+) \(of an? ([a-z]+)", NAMES))
+    assert sorted(found.values()) == ["agent", "gateway", "lander"]
+    for option, command in found.items():
+        assert f" {option} " in lasp_edge(command, "--help").stdout
 
 
 def test_two_programs_that_throw_each_other_off_again_and_again_are_told(tmp_path, connect, caplog):
