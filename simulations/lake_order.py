@@ -47,6 +47,7 @@ from lasp_edge.protocol.lake_columns import (
 )
 from lasp_edge.protocol.limits import EARLIEST_PANE_US, LATEST_PANE_US
 from lasp_edge.protocol.status import TENTATIVE
+from lasp_edge.protocol.waiting import DEAD_AFTER_US
 from lasp_edge.protocol.window_rows import names_in
 from lasp_edge.units import SECOND_US
 
@@ -264,7 +265,8 @@ class LakeRun:
         due_us = promised_us + self._x_us if self._has_x else NEVER_WAITED_US
         self._take(promised_us, due_us)
         every = range(EARLIEST_PANE_US, LATEST_PANE_US)
-        back = caught_up(self._before, self._now, DEVICES, self._streams.frontier_us)
+        terms = (DEVICES, DEAD_AFTER_US)
+        back = caught_up(self._before, self._now, *terms, self._streams.frontier_us)
         frontier = StepFrontier(
             self.frontier_us,
             promised_us,

@@ -152,7 +152,7 @@ class LakeBeside:
             known=core.promises,
             caught_up=every
             if self._is_first
-            else caught_up(self._known, liveness, roster, passed_us),
+            else caught_up(self._known, liveness, roster, dead_after_us, passed_us),
             clock_us=self._fleet.world.now_us,
             lacking=LackingStretches.of(
                 core._lost,  # noqa: SLF001 - see above

@@ -240,7 +240,8 @@ def _recomputed(
     bounds = StepBounds(known.before, finality.coverage.frontier, promised_us, due)
     starts = starts_of_step(job, now.control, summary.panes_us, summary.sent, bounds)
     liveness, lacking = now.liveness, finality.lacking
-    ends_us = caught_up(known.liveness, liveness, job.roster, known.frontier)
+    terms = (job.roster, job.dead_after_us)
+    ends_us = caught_up(known.liveness, liveness, *terms, known.frontier)
     if known.frontier is not None and (known.is_first or now.control.held):
         ends_us = range(EARLIEST_PANE_US, known.frontier + 1)
         lacking = lacking._replace(grown=grown({}, now.lives.lost, now.lives.earlier))
@@ -263,7 +264,8 @@ def _caught_up(job: Job, known: MergedState, now: MergedState, rows_us: int | No
     if known.is_first:
         return range(EARLIEST_PANE_US, LATEST_PANE_US)
     passed_us = [each for each in (known.frontier, rows_us) if each is not None]
-    return caught_up(known.liveness, now.liveness, job.roster, max(passed_us, default=None))
+    terms = (job.roster, job.dead_after_us)
+    return caught_up(known.liveness, now.liveness, *terms, max(passed_us, default=None))
 
 
 def _with_rows(state: MergedState, news: dynamic.CurrentRows) -> MergedState:

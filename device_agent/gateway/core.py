@@ -212,7 +212,7 @@ class GatewayCore:
             EVERY_END
             if is_back
             else caught_up(
-                *(before_liveness, self._liveness, self._terms.roster),
+                *(before_liveness, self._liveness, *self._terms[:2]),
                 before_us if self.streams is None else self.streams.passed_us(before_us),
             ),
             lacking_stretches(

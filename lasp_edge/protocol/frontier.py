@@ -298,31 +298,34 @@ def advance(
 
 
 def caught_up(
-    before: Liveness, after: Liveness, roster: Collection[str] | None, frontier_us: int | None
+    before: Liveness,
+    after: Liveness,
+    roster: Collection[str] | None,
+    dead_after_us: int,
+    frontier_us: int | None,
 ) -> range:
     """Return the ends of windows, below F, that devices have promised past only now.
 
-    Rows of these may name them: F has passed the windows without them.
+    Rows of these may name them: F has passed the windows without them. Who was not waited for while
+    its promise was void is named whatever it had promised before.
 
     >>> from crdts import Replica
     >>> one = Replica(1, 7, "attic")
     >>> silent = Liveness(Frontier().promise(one, 1, low_us=20, heard_us=20))
     >>> back = Liveness(Frontier().promise(one, 2, low_us=50, heard_us=60))
-    >>> caught_up(silent, back, None, 40)
+    >>> caught_up(silent, back, None, 600, 40)
     range(21, 41)
     """
-    found, known = [], before.promises.entries
+    found, known, waited_us = list[int](), before.promises.entries, range(dead_after_us + 1)
     for device, promise in after.promises.entries.items() if frontier_us is not None else ():
         was = known.get(device)
         if promise == was or (was is None and (roster is None or device not in roster)):
             continue
-        since_us = reach_us(was)
-        if since_us == BOTTOM_US and was is not None and was.low_us is not None:  # it is void
-            since_us = before.former_us.get(device, BOTTOM_US)
-        found.append(range(since_us + 1, min(reach_us(promise), _time(frontier_us)) + 1))
-    several = [each for each in found if each]
-    least_us = min((each.start for each in several), default=0)
-    return range(least_us, max((each.stop for each in several), default=0))
+        since_us, until_us = reach_us(was), min(reach_us(promise), _time(frontier_us))
+        if was and was.low_us == BOTTOM_US and promise.heard_us - was.heard_us in waited_us:
+            since_us = before.former_us.get(device, BOTTOM_US)  # it is void, and was waited for
+        found += [since_us + 1, until_us + 1] if since_us < until_us else []
+    return range(min(found, default=0), max(found, default=0))
 
 
 def is_listening(

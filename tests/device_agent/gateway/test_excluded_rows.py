@@ -268,6 +268,21 @@ def test_who_could_promise_nothing_after_an_entry_is_named_until_it_promises_wha
     fleet.check()
 
 
+@pytest.mark.parametrize("back_s", [20, 35])
+def test_who_was_silent_for_long_after_an_entry_is_named_until_it_promises_what_it_had_before(
+    fleet, back_s
+):
+    entry = ControlLog().set("offset", "", FIRST_US, "1", "ann")
+    fleet._join(Accepted(commands=CommandLog(control=entry)))
+    fleet.pass_time(601)
+    fleet._ticks = 2
+    fleet.land([fleet.reads("pi-0", 10, 5)], 30, DEVICES[:2])
+    assert named(fleet)[10][0] == ("pi-2",)
+    fleet.promise("pi-2", back_s)
+    assert named(fleet)[10][0] == ()
+    fleet.check()
+
+
 def test_what_a_device_has_lost_is_known_to_the_rows_that_another_program_left_out(fleet):
     fleet.land([fleet.reads("pi-0", at_s, 5) for at_s in (30, 105, 120, 140)], 100)
     fleet.land([], 150, DEVICES[:2])
