@@ -56,7 +56,7 @@ from lasp_edge.tool.log_options import (
     words_of,
     write_error,
 )
-from lasp_edge.tool.waiting_options import Patience, add_waiting_arguments
+from lasp_edge.tool.waiting_options import Patience, add_waiting_arguments, need_numbers
 from lasp_edge.units import SECOND_US
 
 if TYPE_CHECKING:
@@ -107,13 +107,7 @@ def run(arguments: argparse.Namespace) -> int:
     patience = Patience.of(arguments, plan.windows.values())
     lake = LakeTables(arguments.lake)
     conf = _conf(arguments)
-    if arguments.master is not None:
-        check_master(arguments.master)
-    if arguments.metrics is not None and runs_elsewhere(arguments.master):
-        raise UsageError(
-            "--metrics counts what this process does, and under Spark Connect the server does it: "
-            "leave it out, and look at the lake with `lasp-edge lake status`"
-        )
+    _check(arguments)
     lake.make_place()
     lock = _locked(lake)
     try:
@@ -124,6 +118,22 @@ def run(arguments: argparse.Namespace) -> int:
     finally:
         if lock is not None:
             lock.close()
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """Check the options that are numbers, or about Spark.
+
+    Raises:
+        UsageError: they cannot work.
+    """
+    need_numbers(arguments, "--retain-days", "--trigger", "--until-idle")
+    if arguments.master is not None:
+        check_master(arguments.master)
+    if arguments.metrics is not None and runs_elsewhere(arguments.master):
+        raise UsageError(
+            "--metrics counts what this process does, and under Spark Connect the server does it: "
+            "leave it out, and look at the lake with `lasp-edge lake status`"
+        )
 
 
 def _note(lake: LakeTables, error: CommandError) -> None:

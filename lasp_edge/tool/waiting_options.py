@@ -2,7 +2,7 @@
 
 import argparse
 from collections.abc import Iterable
-from typing import NamedTuple, Self
+from typing import Final, NamedTuple, Self
 
 from lasp_edge.errors import UsageError
 from lasp_edge.protocol.limits import NEVER, NEVER_US
@@ -14,8 +14,8 @@ from lasp_edge.protocol.waiting import (
 )
 from lasp_edge.units import SECOND_US
 
-_LONGEST_S = 1e9
-"""Thirty years."""
+_MOST: Final = {"seconds": 10**9, "days": 10**5}
+"""The most of an option: thirty years, and as many days as their microseconds have room for."""
 
 
 class Patience(NamedTuple):
@@ -42,9 +42,8 @@ class Patience(NamedTuple):
         waits = waits_of(windows, tentative_us)
         has_x = tentative_us > 0 or any(waits.values())
         dead_us = DEAD_AFTER_WITH_X_US if has_x else DEAD_AFTER_US
+        need_numbers(arguments, "--dead-after")
         if arguments.dead_after is not None:
-            if not 0 <= arguments.dead_after < _LONGEST_S:
-                raise UsageError(f"--dead-after: a number from 0 on, not {arguments.dead_after:g}")
             dead_us = round(arguments.dead_after * SECOND_US)
         return cls(dead_us, tentative_us, waits)
 
@@ -91,6 +90,19 @@ def add_patience_arguments(parser: argparse.ArgumentParser) -> None:
     add("--tentative-after", default="0", metavar="S", help=tentative)
 
 
+def need_numbers(arguments: argparse.Namespace, *options: str) -> None:
+    """Check options that are seconds, or days where their names end so; None is not given.
+
+    Raises:
+        UsageError: one is below 0, too great, or no number.
+    """
+    for option in options:
+        value = getattr(arguments, option.removeprefix("--").replace("-", "_"))
+        most = _MOST["days" if option.endswith("-days") else "seconds"]
+        if value is not None and not 0 <= value <= most:
+            raise UsageError(f"{option}: a number from 0 to {most:,}, not {value:g}")
+
+
 def wait_us(option: str, text: str) -> int:
     """Return seconds that were written, or `never`, in microseconds.
 
@@ -103,8 +115,9 @@ def wait_us(option: str, text: str) -> int:
         seconds = float(text)
     except ValueError:
         seconds = -1.0
-    if not 0 <= seconds < _LONGEST_S:
-        raise UsageError(f"{option}: a number from 0 on, or `{NEVER}`, not {text!r}")
+    if not 0 <= seconds <= _MOST["seconds"]:
+        most = f"{_MOST['seconds']:,}"
+        raise UsageError(f"{option}: a number from 0 to {most}, or `{NEVER}`, not {text!r}")
     return round(seconds * SECOND_US)
 
 

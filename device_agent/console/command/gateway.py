@@ -29,7 +29,7 @@ from lasp_edge.tool.broker_options import add_broker_arguments, broker_of, seal_
 from lasp_edge.tool.loading import load_plan
 from lasp_edge.tool.log_options import add_log_arguments, set_up_logs
 from lasp_edge.tool.signals import run_until_signalled
-from lasp_edge.tool.waiting_options import Patience, add_waiting_arguments
+from lasp_edge.tool.waiting_options import Patience, add_waiting_arguments, need_numbers
 from lasp_edge.units import SECOND_US
 
 SECTION = "windows of a fleet"
@@ -98,10 +98,8 @@ def _settings(arguments: argparse.Namespace, patience: Patience) -> GatewaySetti
     name = sink_option("--name", arguments.name)
     if name == DEFAULT_SINK:
         raise UsageError(f"--name: {DEFAULT_SINK!r} is the lake's name; choose another one")
-    for option in ("retain_days", "commit_every", "results"):
-        value = getattr(arguments, option)
-        if not 0 <= value < 1e9:  # noqa: PLR2004 - 30 years
-            raise UsageError(f"--{option.replace('_', '-')}: a number from 0 on, not {value:g}")
+    need_numbers(arguments, "--retain-days", "--history-days", "--commit-every", "--results")
+    need_numbers(arguments, "--until-idle")
     terms = WaitingTerms(
         arguments.roster,
         patience.dead_after_us,

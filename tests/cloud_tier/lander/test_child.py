@@ -69,6 +69,7 @@ def _is_alive(pid):
         ([PROGRAM, "--broker", "http://x"], Exit.USAGE, "mqtt://"),
         (["no.such:program", "--broker", NOBODY], Exit.NOT_FOUND, "no module"),
         ([PROGRAM, "--no-lander", "--conf", "x"], Exit.USAGE, "K=V"),
+        ([PROGRAM, "--no-lander", "--retain-days", "nan"], Exit.USAGE, "from 0 to 100,000, not"),
         ([PROGRAM, "--no-lander", "--conf", "spark.sql.ansi.enabled=false"], Exit.USAGE, "results"),
     ],
 )

@@ -62,7 +62,9 @@ def test_somebody_looks_at_the_clock_often_enough():
      ("--dead-after", "-1"), ("--dead-after", "nan"), ("--dead-after", "inf")],
 )  # fmt: skip
 def test_what_is_no_time_is_refused_with_what_would_be_one(option, text):
-    with pytest.raises(UsageError, match=f"{option}: a number from 0 on.*, not '?{text}"):
+    with pytest.raises(
+        UsageError, match=f"{option}: a number from 0 to 1,000,000,000.*, not '?{text}"
+    ):
         patience(f"{option}={text}", hot=None)
 
 
