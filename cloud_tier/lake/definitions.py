@@ -21,7 +21,7 @@ from cloud_tier.lake.query import in_one_line, selected
 from cloud_tier.lake.shared import SharedMeaning, described, meaning_of, stored
 from cloud_tier.lake.tables import PROGRAMS, LakeTables, arrow_schema
 from cloud_tier.lake.torn import mend_tables
-from lasp_edge.errors import NotFound, UsageError
+from lasp_edge.errors import EnvironmentLacks, NotFound, UsageError
 from lasp_edge.language.described import WINDOW, ResultDefinition, definition_of, descriptions
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.summary import NO_SUMMARY, ProgramSummary, RanProgram
@@ -43,8 +43,9 @@ def prepare(plan: Plan, lake: LakeTables) -> None:
     """Make a lake ready for a program: its tables, and what the results in them mean.
 
     Raises:
-        UsageError: the lake holds another program's results, has another format, or cannot be
-            written; nothing was written then.
+        UsageError: the lake holds another program's results, or has another format; nothing was
+            written then.
+        EnvironmentLacks: it cannot be written; the disk may be full.
     """
     lake.make_place()
     try:
@@ -56,7 +57,8 @@ def prepare(plan: Plan, lake: LakeTables) -> None:
         lake.create(plan.columns, *own)
         record(plan, lake)
     except (DeltaError, OSError) as error:
-        raise UsageError(f"--lake {lake.root} cannot be written: {in_one_line(error)}") from error
+        why = f"--lake {lake.root} cannot be written: {in_one_line(error)}"
+        raise EnvironmentLacks(why) from error
 
 
 def program_of(lake: LakeTables) -> str | None:

@@ -5,11 +5,16 @@ when it exits. Files that a condition rules out by their statistics are not open
 that nobody asks for are not read.
 """
 
+import os
 import re
+from pathlib import Path
+from shlex import quote
 from typing import Final
 
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
+
+from lasp_edge.errors import CommandError, EnvironmentLacks, UsageError
 
 _DECORATION: Final = re.compile(r"\x1b\[[\d;]*m|↳")
 
@@ -50,6 +55,14 @@ def unreadable(root: str, error: Exception) -> str:
     if "://" in root:
         return text
     return f"{text} (what a power cut has torn is mended at the next start of `lasp-edge cloud`)"
+
+
+def unwritable(place: Path) -> CommandError:
+    """Return the error of a lake in a directory where this process cannot write."""
+    if os.statvfs(place).f_flag & os.ST_RDONLY:  # the kernel mounts a disk so after an error
+        remount = f'sudo mount -o remount,rw "$(findmnt -n -o TARGET -T {quote(str(place))})"'
+        return EnvironmentLacks(f"--lake {place}: its disk is mounted read-only", remount)
+    return UsageError(f"--lake {place}: this user cannot write there")
 
 
 def no_table(root: str, name: str) -> str:

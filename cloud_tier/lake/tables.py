@@ -59,7 +59,7 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.schema import PrimitiveType
 
 from cloud_tier.lake.comments import TABLES, comment
-from cloud_tier.lake.query import no_table, unreadable
+from cloud_tier.lake.query import no_table, unreadable, unwritable
 from lasp_edge.errors import CommandError, Exit, NotFound, UsageError
 from lasp_edge.folds.columns import Column, Op
 from lasp_edge.language.declarations import TEXT, StreamResult
@@ -225,7 +225,7 @@ class LakeTables:
         """Make the directory, unless it is there or is no place of this machine.
 
         Raises:
-            UsageError: nothing can be written there.
+            UsageError, EnvironmentLacks: nothing can be written there.
         """
         if not self.is_local:
             return
@@ -237,7 +237,7 @@ class LakeTables:
         except OSError as error:
             raise UsageError(f"--lake {self.root} cannot be made: {error.strerror}") from None
         if not os.access(place, os.W_OK | os.X_OK):
-            raise UsageError(f"--lake {self.root}: this user cannot write there")
+            raise unwritable(place)
 
     def create(
         self,

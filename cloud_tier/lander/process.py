@@ -138,8 +138,8 @@ class LanderProcess:
         wait: waits for some seconds before it starts over; returns sooner when it is to stop.
 
     Raises:
-        UsageError: the lake or the log cannot be written, or the lake holds another program's
-            results.
+        UsageError: the log cannot be written, or the lake holds another program's results.
+        EnvironmentLacks: the lake cannot be written.
     """
 
     def __init__(  # noqa: PLR0913 - each is an option of the command

@@ -1,9 +1,11 @@
 """What `cloud` and `lander` refuse, each in one line and before anything is written."""
 
+import os
 import socket
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -51,7 +53,18 @@ def test_a_lake_that_cannot_be_written(command, tmp_path, capsys, monkeypatch):
     assert "this user cannot write there" in refused(capsys, *command, "--lake", tmp_path)
     monkeypatch.undo()
     (tmp_path / "landing").touch()  # the first of the tables' directories
-    assert "cannot be written: " in refused(capsys, *command, "--lake", tmp_path)
+    line = refused(capsys, *command, "--lake", tmp_path, code=Exit.ENVIRONMENT)
+    assert "cannot be written: " in line
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda words: words[0])
+def test_a_lake_on_a_disk_that_is_read_only_is_no_mistake_of_options(
+    command, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setattr("os.access", lambda *_: False)
+    monkeypatch.setattr("os.statvfs", lambda _: SimpleNamespace(f_flag=os.ST_RDONLY))
+    line = refused(capsys, *command, "--lake", tmp_path, code=Exit.ENVIRONMENT)
+    assert "its disk is mounted read-only; to bring it, type: sudo mount -o remount,rw" in line
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda words: words[0])
