@@ -22,14 +22,14 @@ from cloud_tier.job import own_combine
 from cloud_tier.job.control import check_functions
 from cloud_tier.job.job import Job
 from cloud_tier.job.opened import Superseded
-from cloud_tier.job.repair import make_outdated, repair, repair_all
+from cloud_tier.job.repair import make_outdated, repair
 from cloud_tier.job.run import Run
 from cloud_tier.job.step import recalled
 from cloud_tier.job.streaming import LOCAL_CONF
 from cloud_tier.job.watching import BatchWatch, steps_run_here
 from cloud_tier.lake.checkpoint import mend
 from cloud_tier.lake.definitions import prepare
-from cloud_tier.lake.deletion import kept_days, recompute_is_due
+from cloud_tier.lake.deletion import kept_days
 from cloud_tier.lake.failed import note_failure
 from cloud_tier.lake.status import JOB_LOCK, note_start
 from cloud_tier.lake.tables import LakeTables
@@ -252,9 +252,6 @@ def _merge(
 
 def _made_again(spark: "SparkSession", job: Job, *, everything: bool) -> Iterator[str]:
     """Make windows again where that is due, and yield a line for each reason."""
-    if recompute_is_due(job.lake):
-        repair_all(spark, job)
-        yield "windows, from which `lake forget` took something, are made again"
     if count := make_outdated(spark, job):
         yield f"{count:,} rows were made of windows that are defined otherwise than before"
     if everything:

@@ -17,9 +17,10 @@ from typing import Any, Final
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from cloud_tier.lake.checkpoint import put_aside, read_up_to, rewind
+from cloud_tier.lake.checkpoint import merged_up_to, put_aside, read_up_to, rewind
+from cloud_tier.lake.deletion import ask_recompute, recompute_is_due
 from cloud_tier.lake.feed import deleted_unread
-from cloud_tier.lake.statements import gaps, is_of_another_landing
+from cloud_tier.lake.statements import Gap, gaps, is_of_another_landing
 from cloud_tier.lake.tables import LakeTables
 
 _OF_SPARK: Final = re.compile(r"^\[STREAM_FAILED\] Query \[.*?\] terminated with exception: ")
@@ -116,7 +117,7 @@ def after_deletion(tables: LakeTables) -> str:
 
 
 def filled(tables: LakeTables) -> Iterator[str]:
-    """Have merged again what a table lacks since somebody restored it, or replaced `landing`.
+    """Have merged again what a table lacks since somebody restored or changed it, or `landing`.
 
     A copy in place of `landing` has fewer versions than were read, or others, once devices have
     sent again what it lacks.
@@ -129,14 +130,33 @@ def filled(tables: LakeTables) -> Iterator[str]:
     if (is_shorter or is_of_another_landing(tables)) and put_aside(tables):
         yield "landing was put back, or is another one: all that it holds is merged again"
         return
-    found = gaps(tables)
+    found = gaps(tables, merged_up_to(tables))
     for gap in found:
-        yield (
-            f"the table {gap.table} is an earlier one: what landed since version {gap.landing} of "
-            "landing is merged again"
-        )
+        yield _filling(gap)
+    if any(gap.changed for gap in found):
+        ask_recompute(tables)  # rows of any age may be gone
     if found:
         rewind(tables, min(gap.landing for gap in found))
+
+
+def recompute_may_begin(tables: LakeTables) -> bool:
+    """Return whether all windows are to be made again, and `lattice` has what they are made of."""
+    if not recompute_is_due(tables):
+        return False
+    return "lattice" not in {gap.table for gap in gaps(tables, merged_up_to(tables))}
+
+
+def _filling(gap: Gap) -> str:
+    if gap.changed:
+        todo = "; changed ones go on to count until you restore the version before"
+        return (
+            f"rows of the table {gap.table} were deleted or changed: all that landed is merged "
+            f"again{todo if gap.table == 'lattice' else ''}"
+        )
+    return (
+        f"the table {gap.table} is an earlier one: what landed since version {gap.landing} of "
+        "landing is merged again"
+    )
 
 
 def _without_lost_files(tables: LakeTables) -> Iterator[str]:

@@ -29,6 +29,7 @@ import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from deltalake.exceptions import CommitFailedError
 
+from cloud_tier.lake.feed import is_changed_by_others
 from cloud_tier.lake.query import selected
 from cloud_tier.lake.statements import is_restore, statement_text
 from cloud_tier.lake.tables import LakeTables
@@ -48,7 +49,7 @@ class Superseded(CommandError):  # noqa: N818 - it says what happened
 
 
 class TableRestored(CommandError):  # noqa: N818 - it says what happened
-    """Somebody restored a table while a job merges into it; the text names it."""
+    """Somebody restored a table, or changed its rows, while a job merges; the text names it."""
 
 
 class OpenTables:
@@ -99,7 +100,7 @@ class OpenTables:
         """Return a table as of its newest commit.
 
         Raises:
-            TableRestored: somebody has restored it since it was opened.
+            TableRestored: somebody has restored it since it was opened, or changed its rows.
         """
         table = self._open.get(path)
         if table is None:
@@ -121,7 +122,7 @@ class OpenTables:
         while True:
             table = self._lake.table(path)
             known = table.transaction_version(FENCE) or 0
-            epoch = self._epoch or (known >> _EPOCH_BITS) + 1
+            epoch = self._epoch or self._newest_epoch(known) + 1
             if known >> _EPOCH_BITS > epoch:
                 raise self._superseded()
             try:
@@ -132,10 +133,18 @@ class OpenTables:
             self._epoch = epoch
             return
 
+    def _newest_epoch(self, known: int) -> int:
+        """Return the newest epoch, also where somebody took the first table away."""
+        others = [self._lake.table(path).transaction_version(FENCE) for path in self._lake.merged]
+        return max(known, *(each or 0 for each in others)) >> _EPOCH_BITS
+
     def _check_restored(self, table: DeltaTable, commits: int) -> None:
-        if any(map(is_restore, table.history(commits))):
-            name = table.table_uri.rstrip("/").rpartition("/")[2]
-            raise TableRestored(f"the table {name} was restored while the job runs")
+        name = _name(table.table_uri)
+        for commit in table.history(commits):
+            if is_restore(commit):
+                raise TableRestored(f"the table {name} was restored while the job runs")
+            if is_changed_by_others(table, commit["version"]):
+                raise TableRestored(f"rows of the table {name} were changed while the job runs")
 
     def _superseded(self) -> Superseded:
         return Superseded(
@@ -211,7 +220,7 @@ class OpenTables:
     def _note(self, path: str) -> None:
         """Note how far a table has come: `lattice` states it of the others."""
         if self.landed is not None:
-            self._stated[path.rpartition("/")[2]] = self.landed
+            self._stated[_name(path)] = self.landed
 
     def files(self, path: str) -> pa.Table:
         """Return the table's data files: `path`, `num_records`, its partition and statistics."""
@@ -224,3 +233,7 @@ class OpenTables:
     def vacuum(self, path: str) -> None:
         """Delete files that no version within the retention needs, and what dead writers left."""
         self.table(path).vacuum(dry_run=False, full=True)
+
+
+def _name(path: str) -> str:
+    return path.rstrip("/").rpartition("/")[2]

@@ -7,6 +7,7 @@ and promises land for ever while devices are alive, and count only by what they 
 import logging
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Final, Protocol
 
@@ -18,6 +19,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from cloud_tier.job import failures, streaming
 from cloud_tier.job.job import Job
 from cloud_tier.job.opened import Superseded
+from cloud_tier.job.repair import repair_all
 from cloud_tier.job.step import Outcome
 from cloud_tier.job.watching import BatchWatch, steps_run_here
 from cloud_tier.lake.failed import forget_failure, note_failure, noted_failure
@@ -235,6 +237,7 @@ class Run:
             try:
                 self._follow_deletion()
                 self._report_mended(failures.filled(self._job.lake))
+                self._recompute()
                 return streaming.start(self._spark, self._job, report, trigger_s=self._trigger_s)
             except (PySparkException, LakeUnreadable) as error:
                 self._wait_after(str(error))
@@ -250,6 +253,13 @@ class Run:
         if line:
             self._say(line)
         return bool(line)
+
+    def _recompute(self) -> None:
+        """Make all windows again, however old, where somebody may have deleted some."""
+        if failures.recompute_may_begin(self._job.lake):
+            repair_all(self._spark, self._job)
+            self._job = replace(self._job)  # its tables are claimed again, as the repair's were
+            self._say("all windows are made again, since rows were deleted")
 
     def _report_mended(self, lines: Iterable[str]) -> None:
         """Print what others had changed in the lake, a line for each."""

@@ -157,6 +157,25 @@ def is_replaced_since(table: DeltaTable, version: int) -> bool:
         return True
 
 
+def is_changed_by_others(table: DeltaTable, version: int) -> bool:
+    """Return whether a commit deleted or replaced rows, and no command of ours made it."""
+    files = PyFileSystem(DeltaStorageHandler(table.table_uri))
+    try:
+        actions = _actions(files, version)
+    except FileNotFoundError:
+        return False
+    return _replaces(actions) and not any(COMMAND in each.get("commitInfo", {}) for each in actions)
+
+
+def has_rows_between(table: DeltaTable, after: int, until: int) -> bool:
+    """Return whether rows were appended behind a version, up to another one, or may have been."""
+    files = PyFileSystem(DeltaStorageHandler(table.table_uri))
+    try:
+        return any(any(_added(files, number)) for number in range(after + 1, until + 1))
+    except FileNotFoundError:
+        return True
+
+
 class Deletion(NamedTuple):
     """A commit that a command of ours made, and that took rows out of a table.
 

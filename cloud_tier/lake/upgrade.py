@@ -14,9 +14,10 @@ last. So a run that was killed between any two commits is simply started again.
 
 from typing import Final
 
-from deltalake import DeltaTable, Field
+from deltalake import CommitProperties, DeltaTable, Field
 from deltalake.schema import PrimitiveType
 
+from cloud_tier.lake.feed import COMMAND
 from cloud_tier.lake.query import selected
 from cloud_tier.lake.tables import FORMAT, MEMBER, PROMISE, TICK, VARIABLE, LakeTables
 from lasp_edge.errors import UsageError
@@ -38,6 +39,7 @@ _VALUES: Final = {
 }
 """Columns of the present format, from those of format 1."""
 _OLD_ROWS: Final = "lander IS NULL"
+_BY: Final = CommitProperties(custom_metadata={COMMAND: "lake upgrade"})
 
 
 def upgrade(tables: LakeTables) -> int:
@@ -83,7 +85,9 @@ def _rewrite(tables: LakeTables, path: str) -> int:
         opened = tables.table(path)
         if not _old_rows(opened):
             return 0
-        return int(opened.update(_VALUES, predicate=_OLD_ROWS)["num_updated_rows"])
+        return int(
+            opened.update(_VALUES, predicate=_OLD_ROWS, commit_properties=_BY)["num_updated_rows"]
+        )
 
 
 def _old_rows(table: DeltaTable) -> bool:

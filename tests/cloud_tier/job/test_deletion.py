@@ -38,11 +38,6 @@ class Deleted(Restored):
         assert recompute_is_due(self.tables)
         return counts
 
-    def merge(self, **options):
-        if recompute_is_due(self.tables):
-            repair_all(self.lake.spark, self.lake.job)
-        super().merge(**options)
-
     def files_with(self, text):
         """Return the data files in which a text is, in any version."""
         found = Path(self.tables.root).glob("*/**/*.parquet")

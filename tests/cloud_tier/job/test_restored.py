@@ -1,4 +1,4 @@
-"""Somebody restores a table, or deletes files of `landing`: it is reported, and mended from there.
+"""Somebody restores a table, deletes its rows, or files of `landing`: it is reported, and mended.
 
 The lake must be that of a recomputation from the readings, or from those whose rows are left.
 """
@@ -16,8 +16,9 @@ from cloud_tier.job.job import Job
 from cloud_tier.job.opened import OpenTables, Superseded, TableRestored
 from cloud_tier.job.run import Run
 from cloud_tier.job.step import recalled
-from cloud_tier.lake.checkpoint import mend
+from cloud_tier.lake.checkpoint import mend, merged_up_to
 from cloud_tier.lake.definitions import prepare
+from cloud_tier.lake.statements import Gap, gaps
 from cloud_tier.lander.landing import Landing
 from tests.cloud_tier.lakes import LakeUnderTest
 from tests.cloud_tier.support_devices import (
@@ -162,6 +163,75 @@ def test_a_table_that_is_restored_while_the_job_runs_ends_the_batch(spark, tmp_p
     DeltaTable(lake.lake.windows).restore(0)
     with pytest.raises(TableRestored, match="the table windows was restored"):
         lake.step(rows[1::2])
+
+
+def delete(restored, name, where="true"):
+    """Delete rows of a table, which somebody has to allow first."""
+    with restored.tables.open_to_changes(f"{restored.tables.root}/{name}"):
+        assert DeltaTable(f"{restored.tables.root}/{name}").delete(where)["num_deleted_rows"]
+
+
+def test_rows_that_somebody_deletes_while_the_job_runs_are_made_again(restored):
+    def deleted(line):
+        restored.lines.append(line)
+        if len(restored.lines) == 1:
+            delete(restored, "windows", "\"window\" <> 'odd'")
+            restored.land()
+
+    restored.lines.clear()
+    restored.land()
+    restored.merge(say=deleted, until_idle_s=1)
+    restored.check()
+    found = [line for line in restored.lines if "rows of the table windows were deleted" in line]
+    assert len(found) == 1
+    assert "all windows are made again, since rows were deleted" in restored.lines
+
+
+def test_rows_that_somebody_deletes_between_two_jobs_are_made_again(restored):
+    """Windows are not made of a part of their panes: that waits for the start after."""
+    delete(restored, "lattice", "kind = 'pane'")
+    delete(restored, "globals")
+    restored.lines.clear()
+    restored.check()
+    for name in ("lattice", "globals"):
+        assert [line for line in restored.lines if f"the table {name} were deleted or" in line]
+    restored.lines.clear()
+    restored.merge()
+    assert restored.lines == ["all windows are made again, since rows were deleted"]
+    assert restored.lake.current() == true_windows(PROGRAM, READINGS)
+
+
+def test_tables_that_are_gone_are_made_again(restored):
+    for name in ("lattice", "windows"):
+        shutil.rmtree(f"{restored.tables.root}/{name}")
+    restored.check()
+
+
+def test_a_table_that_states_nothing_any_more_lacks_all_that_had_landed(restored, merges, tmp_path):
+    """The first version has no statement, nor has a table that is made once more."""
+    for name in ("lattice", "windows", "globals"):
+        DeltaTable(f"{restored.tables.root}/{name}").restore(0)
+    assert {gap[:2] for gap in gaps(restored.tables)} == {
+        ("lattice", -1),
+        ("windows", -1),
+        ("globals", -1),
+    }
+    gone = merges[1].copied(tmp_path / "gone")
+    for path in gone.tables.merged:
+        shutil.rmtree(path)
+    prepare(PROGRAM, gone.tables)
+    assert gaps(gone.tables, merged_up_to(gone.tables)) == [Gap("lattice", -1)]
+
+
+def test_a_checkpoint_that_is_further_than_the_tables_hides_nothing(merges, tmp_path):
+    """As of a backup that was made while the job ran: the checkpoint was copied last."""
+    restored, later = merges[0].copied(tmp_path / "lake"), merges[1]
+    assert not gaps(restored.tables, merged_up_to(restored.tables))
+    restored.land()
+    shutil.rmtree(restored.tables.checkpoint)
+    shutil.copytree(later.tables.checkpoint, restored.tables.checkpoint)
+    restored.check()
+    assert [line for line in restored.lines if "the table lattice is an earlier one" in line]
 
 
 def test_files_that_were_put_together_and_deleted_before_they_were_merged_are_no_loss(restored):
