@@ -8,6 +8,7 @@
   `alerted` their law, seed by seed; `shared_contents`: its shared variables
 - `tentative`, `control`: laws of windows that wait, and of windows with parameters, seed by seed
 - `lake_landed`: a lander's real tables beside the lake of a world, seed by seed
+- `lake_landers`: landers that share a lake with others, each a `lander_on_disk`, seed by seed
 - `healing`: how soon a fleet is whole again after trouble, seed by seed
 - `left_traces`: what is left of a shared set at a broker, seed by seed
 - `oracle`: the truth, by sequential recomputation from raw readings

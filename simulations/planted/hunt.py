@@ -17,6 +17,7 @@ from simulations import (
     control,
     healing,
     lake_landed,
+    lake_landers,
     lake_order,
     lake_parted,
     left_traces,
@@ -32,6 +33,7 @@ from simulations.planted import (
     of_fleet_order,
     of_healing,
     of_lake_landed,
+    of_lake_landers,
     of_lake_order,
     of_leaving,
     of_left_traces,
@@ -58,7 +60,8 @@ ROOMS = (
     *(of_the_store, of_delivery, of_the_fleet, of_acting, of_scans),
     *(of_windows, of_waiting, of_control, of_lives, of_promises, of_the_gateway, of_sinks),
     *(of_fleet_order, of_parted, of_lake_order, of_connections, of_row_alerts, of_leaving),
-    *(of_answers, of_clocks, of_lake_landed, of_left_traces, of_healing),
+    *(of_answers, of_clocks, of_lake_landed, of_lake_landers),
+    *(of_left_traces, of_healing),
 )
 """The modules that fill the table of bugs."""
 
@@ -103,6 +106,7 @@ _LAWS: dict[str, Callable[[int], Sequence[str]]] = {
     of_parted.LAW: of_parted.troubles,
     of_healing.LAW: healing.troubles,
     of_lake_landed.LAW: lake_landed.troubles,
+    of_lake_landers.LAW: lake_landers.troubles,
     of_lake_order.LAW: lake_order.troubles,
     of_lake_order.BESIDE_LAW: lake_parted.troubles,
     of_left_traces.LAW: left_traces.troubles,
