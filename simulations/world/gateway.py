@@ -8,7 +8,7 @@ durable. What was ever made durable is held beside it, so that what it forgets t
 
 import sqlite3
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from copy import copy
 from functools import cache
 from pathlib import Path
@@ -21,8 +21,10 @@ from device_agent.gateway.kept import FleetChanges
 from device_agent.gateway.run import SHORT_OUTAGE, GatewayRun, GatewaySettings
 from device_agent.gateway.store import FleetStore
 from lasp_edge.language.plan import Plan
+from lasp_edge.protocol.acks import AckFrame
 from lasp_edge.protocol.frontier import Coverage
 from lasp_edge.protocol.listening import ListeningClock
+from lasp_edge.protocol.topics import Topics
 from lasp_edge.units import SECOND_US
 from simulations.world.decoding import decoded
 from simulations.world.disk import DiskInMemory, without_log
@@ -31,6 +33,7 @@ from simulations.world.keeper import SimulatedKeeper
 from simulations.world.landed import LandedState
 from simulations.world.landing import Inbox
 from simulations.world.power import Power
+from simulations.world.sent_checks import ShownWatch, unnamed_stores, wrong_answer
 from simulations.world.sink_process import SinkProcess
 
 COMMIT_US = SECOND_US
@@ -87,15 +90,16 @@ class GatewayDisk(DiskInMemory[MemoryFleetStore]):
 
     Args:
         power: of its machine.
+        roster: the devices that its gateway expects; None for whichever were heard.
 
     Attributes:
         kept: all that was ever made durable on it.
         copies: older contents of it, each with what was durable then.
     """
 
-    def __init__(self, power: Power) -> None:
+    def __init__(self, power: Power, roster: Collection[str] | None) -> None:
         super().__init__()
-        self.kept = SimulatedKeeper()
+        self.kept = SimulatedKeeper(roster=roster)
         self.copies: deque[tuple[bytes, SimulatedKeeper]] = deque(maxlen=4)
         self._power = power
 
@@ -168,11 +172,12 @@ class VirtualGateway(SinkProcess[SimulatedGateway, GatewayRun]):
         is_drawn = isinstance(seed, int) and seed % SHOWN_EVERY == SHOWN_EVERY - 1
         self.shows_results = is_drawn or bool(plan.parameters)
         self.forgotten: list[str] = []
+        self._shown = ShownWatch(Topics(plan.name))
         self._new_disk()
 
     def _new_disk(self) -> None:
         self._disks += 1
-        self.disk = GatewayDisk(self.power)
+        self.disk = GatewayDisk(self.power, self.terms.roster)
         self._run = self._begin()
 
     def _begin(self) -> GatewayRun:
@@ -216,10 +221,23 @@ class VirtualGateway(SinkProcess[SimulatedGateway, GatewayRun]):
     def _turn(self, run: GatewayRun, inbox: Inbox) -> None:
         self._hear(run, inbox)
         run.turn(self)
+        self.wrong += self._wrong_messages(run)
         self.lander.listening = run.core.listening
         if run.must_restart:
             run.stop(self)
             self.end()
+
+    def _wrong_messages(self, run: GatewayRun) -> Iterator[str]:
+        """Yield what is wrong in the messages of a turn."""
+        commits = 1 + self.lander.kept.commits - self.lander.commits_before
+        store = run.acceptance.sink[1]
+        for message in self._sent:
+            if isinstance(message.frame, AckFrame):
+                at = (message.frame, store, self._wall_us(), (commits, 0))
+                yield from wrong_answer(self, *at)
+                if run.acceptance.ancestors:
+                    yield from unnamed_stores(self, message.frame)
+            yield from self._shown.wrong(self, self.lander, message)
 
     def crash(self, until: int) -> int:
         if not self.disk.fails:

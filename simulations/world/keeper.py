@@ -1,7 +1,7 @@
 """What a simulated gateway keeps: the state of its core as plain tables, without a file."""
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from crdts import Frontier, Membership
 from crdts.frontier import BOTTOM_US
@@ -11,6 +11,7 @@ from lasp_edge.folds.columns import Partial
 from lasp_edge.protocol.acceptance import PaneRows
 from lasp_edge.protocol.frontier import reach_us
 from lasp_edge.protocol.window_rows import FleetRow, WindowStart
+from simulations.world.row_checks import lead_us, wrong_rows
 
 PaneKey = tuple[int, str, int, str, int, int]
 """(stream, key, pane start, device, incarnation, nonce)."""
@@ -21,6 +22,7 @@ class SimulatedKeeper:
 
     Args:
         membership: the commands that it has from the start.
+        roster: the devices that its sink expects; None for whichever were heard.
 
     Attributes:
         panes: pane -> its greatest seq, and the partial at that.
@@ -37,7 +39,10 @@ class SimulatedKeeper:
         pruned: F at the last time that panes were deleted, and below which start, by stream.
     """
 
-    def __init__(self, membership: Membership | None = None) -> None:
+    def __init__(
+        self, membership: Membership | None = None, roster: Collection[str] | None = None
+    ) -> None:
+        self._roster, self._lead_us = roster, BOTTOM_US
         self.panes: dict[PaneKey, tuple[int, Partial]] = {}
         self.came_us: dict[PaneKey, int] = {}
         self.revisions: dict[WindowStart, list[FleetRow]] = {}
@@ -56,7 +61,8 @@ class SimulatedKeeper:
 
     def copy(self) -> "SimulatedKeeper":
         """Return another one that holds the same."""
-        after = SimulatedKeeper()
+        after = SimulatedKeeper(roster=self._roster)
+        after._lead_us = self._lead_us
         after.panes, after.state = dict(self.panes), self.state
         after.came_us = dict(self.came_us)
         after.commits = self.commits
@@ -150,6 +156,9 @@ class SimulatedKeeper:
         self._history |= changes.history
         self._results |= changes.result_parts
         self.state = changes.state or self.state
+        if changes.rows:
+            terms = (self._roster, self._lead_us)
+            self.wrong += wrong_rows(changes.rows, self.state, *terms)
         if changes.panes_below and self.state.frontier_us is not None:
             self.pruned = self.state.frontier_us, changes.panes_below
 
@@ -164,6 +173,7 @@ class SimulatedKeeper:
 
     def _note_promises(self, state: FleetState) -> None:
         """Note how far each device has ever promised: later, it may promise less."""
+        self._lead_us = max(self._lead_us, lead_us(state.promises.entries.values()))
         if state.frontier_us != self.state.frontier_us:
             self.moved_by = state.promises
         for device, promise in state.promises.entries.items():

@@ -77,7 +77,7 @@ class SimulatedLake(LandedState):
         self.shared: dict[str, Lattice] = {}
         self.true_us = self.newest = self.landed = 0
         self._sink, self._terms, self._power = sink, terms, power
-        self._keeper = SimulatedKeeper(membership)
+        self._keeper = SimulatedKeeper(membership, terms.roster)
         self._lost: dict[PaneKey, int] = {}
         self.run_program(plan)
 

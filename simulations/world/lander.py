@@ -76,7 +76,7 @@ class SimulatedLander(LandedState):
     ) -> None:
         self.process, self.plan, self._terms, self.file = process, plan, terms, lake
         self._sink = sink
-        self._keeper = keeper or SimulatedKeeper(membership)
+        self._keeper = keeper or SimulatedKeeper(membership, terms.roster)
         self.commits_before = self._keeper.commits
         self.shared: dict[str, Lattice] = {} if shared is None else shared
         self.refused: dict[tuple[str, str], Refusal] = {}

@@ -21,6 +21,7 @@ from device_agent.gateway.core import WaitingTerms
 from lasp_edge.language.fleet_regimes import FleetRegimes
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.acceptance import Acceptance
+from lasp_edge.protocol.acks import AckFrame
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.fencing import joined
 from lasp_edge.protocol.kinds import FRAME_KINDS
@@ -31,6 +32,7 @@ from simulations.world.decoding import decoded
 from simulations.world.lake import MemoryLog, RowsAsTheyAre, SimulatedLake
 from simulations.world.lander import overheard
 from simulations.world.landing import Inbox, SinkMessage
+from simulations.world.sent_checks import wrong_answer
 from simulations.world.sink_process import SinkProcess
 
 logging.getLogger("cloud_tier").addHandler(logging.NullHandler())
@@ -131,6 +133,11 @@ class VirtualLanderProcess(SinkProcess[SimulatedLake, LanderRun]):
         self.log.sync()
         run.land_due()
         run.reply(self._publish)
+        lake, now_us = self.lander, self._wall_us()
+        for message in self._sent:
+            if isinstance(message.frame, AckFrame):
+                at = (message.frame, lake.lake_id, now_us, (0, lake.newest))
+                self.wrong += wrong_answer(self, *at)
         if run.must_restart:
             run.finish(self._publish)
             self.end()

@@ -17,6 +17,7 @@ from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.acks import AckFrame, NotTaken
 from lasp_edge.protocol.checks import FrameError
 from lasp_edge.protocol.envelope import Frame
+from lasp_edge.protocol.fencing import HelloFrame
 from lasp_edge.protocol.frames import BeatFrame
 from lasp_edge.protocol.kinds import FRAME_KINDS
 from lasp_edge.protocol.sinks import DEFAULT_SINK
@@ -30,6 +31,8 @@ from simulations.world.questions import Questions, answered_by
 
 BEATS = f"/{FRAME_KINDS[BeatFrame.kind].topic}/"
 """Stands in the topics of beats."""
+HELLOS = f"/{FRAME_KINDS[HelloFrame.kind].topic}/"
+"""Stands in the topics of devices that ask who they were."""
 
 FULL_TAKES = 2
 """Messages that a link takes in a step while it is full."""
@@ -70,6 +73,8 @@ class VirtualSink(ABC, Generic[AnyLanded_co]):
         down_until, cut_until, slow_until: until which step it is off, hears nothing, is slow.
         away_until, full_until: until which step it has no connection, its link takes little.
         has_broker: whether it may connect now.
+        named: device and tag of a store of this name -> the last second at which a beat named it.
+        hellos: device -> the last second at which it asked who it was.
         done: device -> which of its beats stated that it has ended, as far as this sink goes.
         logs: device -> beat -> under which logs of operators' entries it was sent, where there are
             any that change windows.
@@ -93,6 +98,8 @@ class VirtualSink(ABC, Generic[AnyLanded_co]):
         self.refused = self.is_connected = False
         self.not_taken: dict[str, set[EntryKey]] = defaultdict(set)
         self.beats: dict[str, dict[Version, int]] = defaultdict(dict)
+        self.named: dict[tuple[str, int], int] = {}
+        self.hellos: dict[str, int] = {}
         self.done: dict[str, set[Version]] = defaultdict(set)
         self.logs: dict[str, dict[Version, set[int]]] = defaultdict(dict)
         self.down_until = self.cut_until = self.slow_until = self.due_step = 0
@@ -127,7 +134,7 @@ class VirtualSink(ABC, Generic[AnyLanded_co]):
             return
         self.inbox.append((topic, payload, retained))
         self.questions.hear(topic, payload)
-        if BEATS in topic and not retained:
+        if (BEATS in topic or HELLOS in topic) and not retained:
             self._note_beat(payload)
 
     def _note_beat(self, payload: bytes) -> None:
@@ -135,8 +142,12 @@ class VirtualSink(ABC, Generic[AnyLanded_co]):
             beat = decoded(payload)
         except FrameError:
             return
+        if isinstance(beat, HelloFrame) and beat.about == beat.sender.device:
+            self.hellos[beat.about] = self.second
         if not isinstance(beat, BeatFrame):
             return
+        named = ((beat.about, low.store) for low in beat.lows if low.sink == self.sink)
+        self.named |= dict.fromkeys(named, self.second)
         version = Version.of(beat.sender, beat.number)
         self.beats[beat.about].setdefault(version, self.second)
         if self._plan.parameters:

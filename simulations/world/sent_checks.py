@@ -1,0 +1,183 @@
+"""What must hold of each message that a sink's process sends: it says what is durable there.
+
+- an acknowledgement names its sink and store, its clock, and the commit after which it was sent
+- of a gateway's store it names those before it, unless its device has named the present one since
+  it asked last who it was
+- the gateway's own topic shows how far windows are final, how many devices count, and who of them
+  is not waited for, as its last turn left it
+- a window's topic shows rows that are durable, the newest revision of each, all of it as it is kept
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from lasp_edge.protocol.acks import AckFrame
+from lasp_edge.protocol.frontier import CLOCKS_DIFFER_US
+from lasp_edge.protocol.sinks import store_tag
+from lasp_edge.protocol.status import TENTATIVE
+from lasp_edge.protocol.topics import Topics
+from lasp_edge.protocol.window_rows import FleetRow, WindowStart
+from lasp_edge.tool.times import shown_time
+from lasp_edge.units import SECOND_US
+from simulations.world.landed import LandedState
+from simulations.world.landing import SinkMessage, VirtualSink
+
+_SPARE_S = 4
+"""Seconds until a gateway has taken what it hears, at most."""
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_ROW_FIELDS = frozenset({"parts", "tentative"})
+"""Fields of a shown row that are for people alone, or of another row."""
+
+
+def wrong_answer(
+    sink: VirtualSink[Any], frame: AckFrame, store: str, wall_us: int, commits: tuple[int, int]
+) -> Iterator[str]:
+    """Yield what is wrong in an acknowledgement.
+
+    Args:
+        sink: whose process sends it.
+        frame: the acknowledgement.
+        store: the id of its store.
+        wall_us: its clock.
+        commits: how many were made under this id, of a gateway; and the number of a lake's last.
+    """
+    number = frame.number if commits[0] else 0
+    stated = (frame.sink, frame.store, number, frame.commit, frame.clock_s)
+    known = (sink.sink, store, *commits, wall_us // SECOND_US)
+    if stated != known:
+        yield f"{sink.name} answers {frame.about} by {stated}, and it is {known}"
+
+
+def unnamed_stores(sink: VirtualSink[Any], frame: AckFrame) -> Iterator[str]:
+    """Yield that a gateway's acknowledgement does not name the stores from which its own follows.
+
+    Args:
+        sink: a gateway, whose store follows from others.
+        frame: the acknowledgement.
+    """
+    began = sink.hellos.get(frame.about)
+    began = None if began is not None and began > sink.second - _SPARE_S else began
+    named = sink.named.get((frame.about, store_tag(frame.store)))
+    if not frame.former and (named is None or (began is not None and named < began)):
+        yield f"{sink.name} does not name the stores before its own, which {frame.about} may know"
+
+
+class ShownWatch:
+    """Looks at what a gateway publishes for people.
+
+    Args:
+        topics: of the fleet.
+    """
+
+    def __init__(self, topics: Topics) -> None:
+        self._topics = topics
+        self._windows: dict[str, tuple[str, str]] = {}
+
+    def wrong(
+        self, sink: VirtualSink[Any], lander: LandedState, message: SinkMessage
+    ) -> Iterator[str]:
+        """Yield what a message for people shows that is not so."""
+        if not message.payload or message.frame is not None:
+            return
+        if message.topic == self._topics.gateway(sink.sink):
+            yield from _wrong_standing(sink, lander, json.loads(message.payload))
+            return
+        at = self._window_of(sink.sink, lander, message.topic)
+        if at is not None:
+            shown = json.loads(message.payload)
+            rows = [shown, *([shown["tentative"]] if "tentative" in shown else [])]
+            for each in rows:
+                yield from _wrong_row(sink.name, lander, at, each)
+
+    def _window_of(self, sink: str, lander: LandedState, topic: str) -> tuple[str, str] | None:
+        """Return the window and key of a topic; None of what is no window's."""
+        if topic not in self._windows:
+            for at in lander.kept.revisions:
+                window = lander.plan.windows.get(at.window)
+                if window is not None:
+                    key = at.key if window.keyed else None
+                    self._windows[self._topics.result(at.window, sink, key)] = at[:2]
+        return self._windows.get(topic)
+
+
+def _wrong_row(
+    name: str, lander: LandedState, at: tuple[str, str], shown: Mapping[str, Any]
+) -> Iterator[str]:
+    window = lander.plan.windows[at[0]]
+    start_us = (datetime.fromisoformat(shown["start"]) - _EPOCH) // timedelta(microseconds=1)
+    rows = lander.kept.revisions.get(WindowStart(*at, start_us))
+    if rows is None:
+        yield f"{name} shows {shown} of {at}, and has no such row"
+        return
+    row = rows[-1]
+    if row.stream != window.stream:
+        return
+    columns = zip(window.fold.columns_named, row.partial, strict=True)
+    expected = {n: part.hex() if isinstance(part, bytes) else part for n, part in columns}
+    expected |= _fields(row)
+    found = {field: value for field, value in shown.items() if field not in _ROW_FIELDS}
+    if found != expected:
+        yield f"{name} shows {found} of {at}, and has {expected}"
+
+
+def _fields(row: FleetRow) -> dict[str, Any]:
+    """Return how a row is shown beside its value."""
+    missing = list(row.excluded)
+    is_open = row.status == TENTATIVE
+    return {
+        "start": _moment(row.at.start_us),
+        "end": _moment(row.end_us),
+        "status": row.status,
+        "revision": row.revision,
+        "devices": row.devices_in,
+        "expected": row.devices_expected,
+        "except": [] if is_open else missing,
+        **({"waiting_for": missing} if is_open else {}),
+    }
+
+
+def _wrong_standing(
+    sink: VirtualSink[Any], lander: LandedState, shown: Mapping[str, Any]
+) -> Iterator[str]:
+    state = lander.kept.state
+    known = state.promises.entries if sink.terms.roster is None else sink.terms.roster
+    expected = sorted({*known} - state.membership.retired.keys())
+    frontier_us = state.frontier_us
+    right = {
+        "online": True,
+        "final_up_to": None if frontier_us is None else _moment(frontier_us),
+        "devices": len(expected),
+        "program": lander.plan.digest,
+    }
+    found = {name: shown.get(name) for name in right}
+    if found != right:
+        yield f"{sink.name} shows {found}, and it is {right}"
+    silent = _silent(sink, lander, expected)
+    if silent is not None and shown["except"] != silent:
+        yield f"{sink.name} waits for all but {shown['except']}, and {silent} are silent"
+
+
+def _silent(sink: VirtualSink[Any], lander: LandedState, expected: list[str]) -> list[str] | None:
+    """Return who is not waited for, by its last turn; None where clocks were set."""
+    listening, promises = lander.core.listening, lander.kept.state.promises.entries
+    if listening is None:
+        return []
+    silent = []
+    for device in expected:
+        promise = promises.get(device)
+        if promise is not None and promise.done:
+            continue
+        heard_us = listening.since_us if promise is None else promise.heard_us
+        if heard_us > listening.now_us + CLOCKS_DIFFER_US:
+            return None  # by a clock that was ahead
+        silent_us = listening.now_us - max(heard_us, listening.since_us)
+        promises_nothing = promise is not None and promise.low_us is None
+        if silent_us > sink.terms.dead_after_us or promises_nothing:
+            silent.append(device)
+    return silent
+
+
+def _moment(time_us: int) -> str:
+    return shown_time(time_us).replace(" ", "T") + "Z"
