@@ -111,8 +111,8 @@ class PaneCache:
         """Return a time before which a sink waits for no reading, in memory or in the store.
 
         Entries that the sink has refused do not count: it has no window that they could change;
-        but those do that are ahead of its clock and not of ours, and those of windows with
-        parameters, which it takes once it has the operators' entries.
+        but those do that are ahead of its clock and not of ours, and those of windows that
+        operators have changed, which it takes once it has their entries.
 
         Args:
             bit: of the sink.
@@ -123,10 +123,10 @@ class PaneCache:
         """
         if self._stored is None:
             return NEVER_US
-        pieces = self._panes.planned.pieces
+        by_operators = self._panes.planned.by_operators
 
         def counts(refused: int, stream: int, pane_us: int) -> bool:
-            return stream in pieces or (pane_us <= clock_us and is_ahead_of_sink(refused))
+            return stream in by_operators or (pane_us <= clock_us and is_ahead_of_sink(refused))
 
         found: list[int] = []
         if self._panes.alone:

@@ -39,8 +39,8 @@ class PlannedStreams:
         windows: stream -> its window, or piece of one.
         names: stream -> the name of its window.
         spans_us: stream -> length of a pane; rows of results are panes, too.
-        pieces: the streams of windows with parameters. A sink that refuses one lacks an
-            entry of the operators yet.
+        by_operators: streams of windows with parameters that only their entries make. A sink that
+            refuses one lacks such an entry yet.
         regimes: of the windows with parameters.
         patient: the streams whose panes wait for an interval's others also when they are over.
         leaving_us: for how long entries of a stream wait for others, where the program says it.
@@ -49,11 +49,11 @@ class PlannedStreams:
 
     __slots__ = (
         "_fixed",
+        "by_operators",
         "is_new",
         "leaving_us",
         "names",
         "patient",
-        "pieces",
         "regimes",
         "spans_us",
         "windows",
@@ -69,7 +69,7 @@ class PlannedStreams:
             for each in plan.item_streams.values()
             if each.leave_us is not None
         }
-        self.pieces: frozenset[int] = frozenset()
+        self.by_operators: frozenset[int] = frozenset()
         self.regimes: tuple[WindowRegimes, ...] = ()
         self.is_new = True
         self._fixed = (self.windows, self.spans_us)
@@ -87,13 +87,19 @@ class PlannedStreams:
         """
         return self.leaving_us.get(stream) or patience_us
 
-    def plan(self, regimes: Iterable[WindowRegimes]) -> None:
-        """Take these pieces for those of the windows with parameters, and no former ones."""
+    def plan(self, regimes: Iterable[WindowRegimes], unset: Iterable[WindowRegimes]) -> None:
+        """Take these pieces for those of the windows with parameters, and no former ones.
+
+        Args:
+            regimes: of these windows.
+            unset: the same without any entry of operators.
+        """
         self.regimes, (windows, spans_us) = tuple(regimes), self._fixed
         by_stream: dict[int, FoldedPanes] = {
             piece.stream: piece for each in self.regimes for piece in each.pieces
         }
-        self.pieces, self.is_new = frozenset(by_stream), True
+        known = {piece.stream for each in unset for piece in each.pieces}
+        self.by_operators, self.is_new = frozenset(by_stream.keys() - known), True
         self.windows = windows | by_stream
         for each in self.regimes:
             self.names.update(dict.fromkeys([p.stream for p in each.pieces], each.window.name))

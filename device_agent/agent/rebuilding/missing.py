@@ -84,6 +84,8 @@ class MissingPanes(Part):
         """Take the operators' entries: plan what is to be built, and what is to be deleted."""
         functions, device = self._agent.plan.functions, self._agent.replica.device
         self._control = log.mark
+        every = (*self._windows, *self._of_streams)
+        unset = {each.name: WindowRegimes(each, functions, ControlLog(), device) for each in every}
         of_streams = [WindowRegimes(each, functions, log, device) for each in self._of_streams]
         for window in self._windows:
             new = WindowRegimes(window, functions, log, device)
@@ -93,14 +95,13 @@ class MissingPanes(Part):
             if old is None and self._noted == self._control:
                 come = []  # its panes are built under this log
             elif old is None:
-                before = WindowRegimes(window, functions, ControlLog(), device).pieces
-                come = difference(new.pieces, before)
+                come = difference(new.pieces, unset[window.name].pieces)
             else:
                 come = difference(new.pieces, old.pieces)
                 self._gone += difference(old.pieces, new.pieces)
             kept = difference(known, difference(known, new.pieces))
             self._unbuilt[window.name] = sorted([*kept, *self._still_known(come)], key=_by_time)
-        self._panes.planned.plan([*self._regimes.values(), *of_streams])
+        self._panes.planned.plan([*self._regimes.values(), *of_streams], unset.values())
 
     def _still_known(self, pieces: Iterable[PanePiece]) -> list[PanePiece]:
         """Return the panes in which there can be readings that the device still has."""

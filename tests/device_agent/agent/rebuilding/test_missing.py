@@ -197,6 +197,16 @@ def test_what_a_sink_does_not_understand_yet_holds_the_promise_and_is_sent_again
     }
 
 
+def test_what_a_sink_refuses_of_another_program_holds_no_promise(fleet):
+    device = fleet.device
+    device.read([21.0, 22.0], [NOW_US, NOW_US + S], {"room": "hall"})
+    frames = [f for _ in range(40) for f in device.frames(PaneFrame, device.tick())]
+    device.acknowledge(*frames, reason=1)
+    device.tick()
+    assert device.core.panes.cache.count
+    assert device.core.panes.cache.oldest_dirty_us(1, device.now_us) is None
+
+
 def test_a_device_says_which_streams_are_its_programs(fleet):
     fleet.device.tick()
     fleet.say("offset", "", NOW_US - 60 * S, "3")
