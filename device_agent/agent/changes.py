@@ -101,6 +101,7 @@ class Facts:
         built: the log (`Agent.control`) under which all panes are built.
         doubted: up to when readings are doubtful of any source, and the log when that was learnt.
         notices: for people, what is accepted and probably a mistake.
+        mixed: for people, whose numbers mix with those of other units or bounds.
         begun: streams of windows that the program did not always have, and from when on all
             readings are in their panes.
         refused_before: counted reason -> readings that processes before the present one refused.
@@ -131,6 +132,7 @@ class Facts:
     built: int | None = None
     doubted: list[int] | None = None
     notices: list[str] | None = None
+    mixed: list[str] | None = None
     begun: tuple[tuple[int, int], ...] | None = None
     refused_before: dict[str, int] | None = None
 

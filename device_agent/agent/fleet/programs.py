@@ -11,7 +11,7 @@ alarm names both.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from crdts import BoundedLWWSet
 from device_agent.agent.agent import Agent
@@ -25,6 +25,9 @@ from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import MOST_STREAMS, MOST_UNITS, UNIT_BYTES, PresenceFrame
 from lasp_edge.protocol.limits import MEMBERS
 from lasp_edge.release import RELEASE
+
+NAMED: Final = 3
+"""Devices that an alarm names, at most: it counts the rest."""
 
 
 class Programs(Part):
@@ -45,7 +48,7 @@ class Programs(Part):
         self._others = {device: runs for device, runs in before.items() if runs != self._runs}
         self._states: dict[str, tuple[Mapping[str, str], Mapping[str, str]]] = {}
         self._own_units, self._own_bounds = units_of(agent.plan), bounds_of(agent.plan)
-        self._noted = dict(before)
+        self._noted = dict(before), agent.facts.mixed or []
         self._summary = ProgramSummary.of(agent.plan).text
         self.is_changed = agent.facts.summary != self._summary
 
@@ -69,21 +72,17 @@ class Programs(Part):
 
     @property
     def alarms(self) -> list[str]:
-        """The devices whose numbers mix with those of other units or bounds, in one line each."""
-        found = []
+        """Whose numbers mix with those of other units or bounds, a line for each way."""
+        found: dict[tuple[str, str], list[str]] = {}
         for device in self.others:
             units, bounds = self._states.get(device, ({}, {}))
             measures, keeps = (
                 ", ".join(mixed_units(self._own_units, units)),
                 ", ".join(mixed_bounds(self._own_bounds, bounds)),
             )
-            mixed = [f"measures {measures}"] * bool(measures) + [f"keeps {keeps}"] * bool(keeps)
-            if mixed:
-                found.append(
-                    f"{device} {' and '.join(mixed)}: their values are mixed up; give all devices "
-                    "one program, or retire that one"
-                )
-        return found
+            if measures or keeps:
+                found.setdefault((measures, keeps), []).append(device)
+        return [_alarm(devices, *mixed) for mixed, devices in found.items()]
 
     def take_changes(self) -> Changes | None:
         """Return whose store it is, once."""
@@ -92,14 +91,32 @@ class Programs(Part):
 
     def take_notes(self) -> Changes | None:
         self.has_notes = False
-        others = self.others
-        if others == self._noted:
+        others, mixed = self.others, self.alarms
+        if (others, mixed) == self._noted:
             return None
-        self._noted = others
-        return Changes(facts=Facts(other_programs=others))
+        self._noted = others, mixed
+        return Changes(facts=Facts(other_programs=others, mixed=mixed))
 
     def report(self) -> dict[str, Any]:
         return {"other_programs": other_programs(self.others, self._runs)}
+
+
+def _alarm(devices: list[str], measures: str, keeps: str) -> str:
+    """Return that devices measure or keep something else, for people.
+
+    >>> _alarm(["attic"], "", "the last 5, here the last 9")[:39]
+    'attic keeps the last 5, here the last 9'
+    >>> _alarm(["a", "b", "c", "d", "e"], "temp in °F, here in °C", "")[:49]
+    'a, b, c and 2 more measure temp in °F, here in °C'
+    """
+    shown, more, one = ", ".join(devices[:NAMED]), len(devices) - NAMED, len(devices) == 1
+    names = f"{shown} and {more} more" if more > 0 else shown
+    mixed = [f"{verb}{'s' * one} {what}" for verb, what in (("measure", measures), ("keep", keeps))]
+    differing = " and ".join(each for each in mixed if not each.endswith(" "))
+    return (
+        f"{names} {differing}: their values are mixed up; give all devices one program, or retire "
+        f"{'that one' if one else 'those'}"
+    )
 
 
 def other_programs(others: Mapping[str, tuple[str, str]], own: tuple[str, str]) -> dict[str, str]:

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from shutil import disk_usage
-from typing import Any
+from typing import Any, Final
 
 from device_agent.agent.changes import Facts, SinkRow
 from device_agent.agent.intake.peer_reports import TWICE
@@ -40,6 +40,15 @@ FULL_BYTES = 1 << 20
 """Free bytes of a disk below which it is full: a commit may not fit any more."""
 ROWS = 8
 """Rows of each result that are printed, the newest ones."""
+FENCED: Final = {
+    "fence: started alone": ("starts", "at which no gateway, lander or other device answered"),
+    "fence: later lives met": (
+        "starts",
+        "of this name that this store lacks: another card, or a second device",
+    ),
+    TWICE: ("MAYBE TWICE", "readings that may count twice, at most, since this store began"),
+}
+"""What is counted of former starts -> how its line begins, and what it is."""
 DOUBTFUL = (
     "refused: read by an earlier life, perhaps, which this store does not know. If this is another "
     "machine, give it a name of its own: --device OTHER and an empty "
@@ -114,6 +123,7 @@ def status_of(store: Store) -> dict[str, Any]:
         "clone_alarms": restored.counters.get("clone_alarms", 0),
         "clock": facts.clock or "",
         "notices": facts.notices or [],
+        "mixed": facts.mixed or [],
         "waiting_for_the_clock": restored.waiting.readings,
         "undated": restored.counters.get("undated", 0),
         "dirty_panes": ours,
@@ -169,9 +179,14 @@ def _of_damaged(damaged: dict[str, Any]) -> str:
     )
 
 
-def _whole(counted: str) -> str:
-    """Return since when something is counted, where one may ask whether it is still so."""
-    return ", at most, since this store began" if f"fence: {counted}" == TWICE else ""
+def _of_fence(counted: str, number: int) -> str:
+    """Return the line of what is counted of former starts.
+
+    >>> _of_fence("started alone", 1)
+    '  starts         1 at which no gateway, lander or other device answered'
+    """
+    label, words = FENCED.get(f"fence: {counted}", ("starts", counted))
+    return f"  {label:<15}{number} {words}"
 
 
 def _of_disk(free_bytes: int, directory: Path) -> list[str]:
@@ -234,7 +249,7 @@ def plainly(status: dict[str, Any]) -> str:
     lines += _reasons(status)
     if status["doubtful"]:
         lines.append(f"  doubtful       {status['doubtful']} ({DOUBTFUL})")
-    lines += [f"  fence          {n} {what}{_whole(what)}" for what, n in status["fence"].items()]
+    lines += [_of_fence(what, n) for what, n in status["fence"].items()]
     if status["clock"]:
         lines.append(f"  CLOCK          {status['clock']}")
     if status["waiting_for_the_clock"]:
@@ -269,7 +284,7 @@ def plainly(status: dict[str, Any]) -> str:
     lines += [
         f"  OTHER PROGRAM  {device} runs program {program}, release {release}"
         for device, (program, release) in sorted(status["other_programs"].items())
-    ]
+    ] + [f"  ALARM          {text}" for text in status["mixed"]]
     if status["retired"]:
         lines.append(f"  retired        {', '.join(status['retired'])} (no longer counted)")
     return "\n".join(lines + _notices(status))

@@ -105,5 +105,5 @@ def _store(subject: Subject, directory: Path) -> Iterator[CheckResult]:
         )
     if restored.facts.clock:
         yield CheckResult(Level.WARNING, f"the agent says: {restored.facts.clock}", "timedatectl")
-    for notice in restored.facts.notices or ():
+    for notice in (*(restored.facts.mixed or ()), *(restored.facts.notices or ())):
         yield CheckResult(Level.WARNING, f"the agent says: {notice}")

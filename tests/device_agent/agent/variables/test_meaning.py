@@ -220,9 +220,9 @@ def test_status_and_the_line_of_the_agent_say_what_is_set_aside_and_who_runs_ano
     assert set(device.core.report()["other_programs"]) == {"pi-3"}
 
 
-def presence_of(plan):
+def presence_of(plan, name="pi-2"):
     states = {"units": units_of(plan), "bounds": bounds_of(plan)}
-    frame = PresenceFrame(Replica(1, 7, "pi-2"), 1, online=True, program=plan.digest, **states)
+    frame = PresenceFrame(Replica(1, 7, name), 1, online=True, program=plan.digest, **states)
     return decode(frame.encode())
 
 
@@ -249,6 +249,21 @@ def test_a_device_that_measures_in_another_unit_is_an_alarm_until_it_is_correcte
     assert f"ALARM: {alarm}" in capsys.readouterr().out
     device.hear(presence_of(house(unit="°C", version=2)))
     assert device.core.report()["alarms"] == []
+
+
+def test_devices_that_measure_in_another_unit_alike_are_one_alarm_and_status_has_it(device):
+    run(device, unit="°C")
+    for name in ("pi-2", "pi-3", "pi-4", "pi-5"):
+        device.hear(presence_of(house(unit="°F"), name))
+    device.tick(20)
+    (alarm,) = device.core.report()["alarms"]
+    assert alarm.startswith("pi-2, pi-3, pi-4 and 1 more measure humidity in °F, here in °C, ")
+    assert alarm.endswith("give all devices one program, or retire those")
+    assert f"  ALARM          {alarm}" in plainly(status_of(device.store))
+    for name in ("pi-2", "pi-3", "pi-4", "pi-5"):
+        device.hear(presence_of(house(unit="°C", version=2), name))
+    device.tick(20)
+    assert "ALARM" not in plainly(status_of(device.store))
 
 
 def test_a_retired_device_that_measured_in_another_unit_is_no_alarm(device):
