@@ -187,9 +187,12 @@ class GatewayRun:
 
     @property
     def is_idle(self) -> bool:
-        """Whether something arrived, and then nothing new for as long as `until_idle_us` says."""
+        """Whether something arrived, and then nothing new for as long as `until_idle_us` says.
+
+        Not by a clock that was set meanwhile.
+        """
         until_us, new_us = self._settings.until_idle_us, self._new_us
-        if until_us is None or new_us is None:
+        if until_us is None or new_us is None or self.must_restart:
             return False
         return self._clock.now_us - new_us >= until_us
 
