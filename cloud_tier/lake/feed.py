@@ -168,12 +168,15 @@ def is_changed_by_others(table: DeltaTable, version: int) -> bool:
 
 
 def has_rows_between(table: DeltaTable, after: int, until: int) -> bool:
-    """Return whether rows were appended behind a version, up to another one, or may have been."""
+    """Return whether rows were appended behind a version, up to another one.
+
+    Not where Delta has deleted the log of these commits: a query could not read on from there.
+    """
     files = PyFileSystem(DeltaStorageHandler(table.table_uri))
     try:
         return any(any(_added(files, number)) for number in range(after + 1, until + 1))
     except FileNotFoundError:
-        return True
+        return False
 
 
 class Deletion(NamedTuple):

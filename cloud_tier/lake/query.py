@@ -66,13 +66,11 @@ def unwritable(place: Path) -> CommandError:
 
 
 def no_table(root: str, name: str) -> str:
-    """Return that a lake lacks a table, and what to type.
+    """Return that a lake lacks a table, and what to type: a start of the job makes it again.
 
-    >>> no_table("./lake", "results")[:40]
-    "no lake with a table 'results' in ./lake"
+    >>> no_table("./lake", "results").partition(", or ")[2]
+    'start `lasp-edge cloud MODULE:PROGRAM --broker URL --lake ./lake` to make one'
     """
     start = f"`lasp-edge cloud MODULE:PROGRAM --broker URL --lake {root}`"
-    return (
-        f"no lake with a table {name!r} in {root}: name its directory with --lake, or start "
-        f"{start} to make one"
-    )
+    text = f"no lake with a table {name!r} in {root}: name its directory with --lake"
+    return f"{text}, or start {start} to make one"
