@@ -34,7 +34,7 @@ from lasp_edge.checking.cuts import cuts_in, is_exact_power
 from lasp_edge.checking.rounding import rounded
 from lasp_edge.checking.set_orders import set_orders
 from lasp_edge.checking.settings import settings_of
-from lasp_edge.checking.texts import node_of, tree_of
+from lasp_edge.checking.texts import imported_in, node_of, tree_of
 from lasp_edge.language.declarations import Parameter
 from lasp_edge.language.plan import Plan
 from lasp_edge.ordered.scan import Scan
@@ -230,9 +230,10 @@ def names_read(code: CodeType) -> Iterator[str]:
 
 
 def _outer_values(function: FunctionType) -> Iterator[tuple[str, Any]]:
-    """Yield the globals of a function, and what it closes over."""
+    """Yield the globals of a function, what it closes over, and what it imports itself."""
     yield from list(function.__globals__.items())
     yield from closed_values(function)
+    yield from imported_in(function)
 
 
 def closed_values(function: FunctionType) -> Iterator[tuple[str, Any]]:
@@ -257,14 +258,14 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 def _named(function: FunctionType, code: CodeType) -> Iterator[str]:
     known = dict(vars(builtins)) | dict(_outer_values(function))
-    for name, attributes in _chains(code):
+    for name, attributes in _chains(code, {name for name, _ in imported_in(function)}):
         if name in known:
             yield from _risks_of(name, known[name], attributes)
     yield from (f"{name}: {_FILE}" for name in sorted(_READING_FILES.intersection(code.co_names)))
 
 
-def _chains(code: CodeType) -> Iterator[tuple[str, frozenset[str]]]:
-    """Yield each global or closed-over variable that is read, and the attributes behind it."""
+def _chains(code: CodeType, imported: set[str]) -> Iterator[tuple[str, frozenset[str]]]:
+    """Yield each global, closed-over variable or import that is read, and the attributes behind."""
     name, attributes = "", set[str]()
     for step in dis.get_instructions(code):
         if name and step.opname in _ATTRIBUTES:
@@ -272,7 +273,8 @@ def _chains(code: CodeType) -> Iterator[tuple[str, frozenset[str]]]:
             continue
         if name:
             yield name, frozenset(attributes)
-        is_read = step.opname in _READING or step.argval in code.co_freevars
+        is_local = step.opname.startswith("LOAD_FAST") and step.argval in imported
+        is_read = is_local or step.opname in _READING or step.argval in code.co_freevars
         name, attributes = (step.argval if is_read else ""), set()
 
 

@@ -140,6 +140,8 @@ def verdicts(
         skipped = _reason_to_skip(law, fold, found)
         given = (law, fold, examples, Random(seed), plausible)
         broken = None if skipped else smallest_broken(*given)
+        if broken and broken.error and broken.error in [v.broken.error for v in found if v.broken]:
+            broken, skipped = None, "the fold raises the same error there"
         found.append(LawVerdict(law, broken, skipped))
     return found
 

@@ -37,6 +37,7 @@ _MOST_SHRINKING = 2_000
 """Cases that are tried to make a counter-example smaller: a second or two."""
 _MANY = 200
 """Samples from which on a case counts as two."""
+_RAISES = "it raises "
 _RANGE = (
     "so say which readings there can be, by event(..., least=, most=), or give what the fold makes "
     "a coarser resolution="
@@ -56,6 +57,12 @@ class Broken:
     fold: Fold
     case: Case
     sides: tuple[tuple[str, Any], ...]
+
+    @property
+    def error(self) -> tuple[str, str] | None:
+        """The kind and text of the error that the case ends with, if it does."""
+        what, value = self.sides[-1]
+        return (what, str(value)) if what.startswith(_RAISES) else None
 
     def lines(self) -> list[str]:
         """Return the case and the two sides, for people."""
@@ -149,7 +156,7 @@ def _tried(law: Law, tested: FoldUnderTest, case: Case) -> Broken | None:
         raise
     except BaseException as error:  # noqa: BLE001 - the fold is the user's and may raise anything
         pass_interrupt(error)
-        raised = (f"it raises {type(error).__name__}", str(error))
+        raised = (f"{_RAISES}{type(error).__name__}", str(error))
         return Broken(law, fold, case, (*sides[:1], raised))
     return None
 

@@ -28,7 +28,7 @@ from decimal import Decimal
 from dis import get_instructions
 from functools import partial, reduce
 from inspect import isfunction, unwrap
-from math import isclose
+from math import isclose, isfinite
 from typing import Any
 
 from crdts import ControlLog
@@ -238,7 +238,10 @@ def _rescaled(where: str, fold: Fold, step: Resolution) -> Iterator[str]:
             return
         found = fold.lower(reduce(fold.combine, coarse), step)
         again = fold.lower(reduce(fold.combine, fine), finer)
-        parts = [each for each in fold.parts if not isclose(found[each] or 0, again[each] or 0)]
+        numbers = [(each, found[each] or 0, again[each] or 0) for each in fold.parts]
+        if not all(isfinite(number) for _, *both in numbers for number in both):
+            return  # the laws show it
+        parts = [each for each, *both in numbers if not isclose(*both)]
     except BaseException as error:  # noqa: BLE001 - what fails the laws show
         pass_interrupt(error)
         return

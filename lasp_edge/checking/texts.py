@@ -9,6 +9,7 @@ names, and theirs. What it reaches otherwise (an attribute of a module, a file) 
 import ast
 import inspect
 import json
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
@@ -232,3 +233,16 @@ def _is_text(node: ast.AST) -> bool:
         and isinstance(node.value, ast.Constant)
         and isinstance(node.value.value, str)
     )
+
+
+def imported_in(function: FunctionType) -> Iterator[tuple[str, Any]]:
+    """Yield what the text of a function imports, by name, of modules that are loaded."""
+    node = node_of(function)
+    for each in ast.walk(node) if node is not None else ():
+        if isinstance(each, ast.Import):
+            for of in each.names:
+                top = of.name.partition(".")[0]
+                yield of.asname or top, sys.modules.get(of.name if of.asname else top)
+        elif isinstance(each, ast.ImportFrom):
+            module = sys.modules.get(each.module or "")
+            yield from ((of.asname or of.name, getattr(module, of.name, None)) for of in each.names)

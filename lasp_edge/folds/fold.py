@@ -181,13 +181,12 @@ class Fold(ABC):
         """Try one sample: `lift` and `lower` must give the declared columns and parts."""
         bound = self.at(_HALVES)
         partial: object = _tried(f"fold {self.name}: lift", "the value 3", lambda: bound.lift(3, 0))
-        if not isinstance(partial, tuple):
+        if not isinstance(partial, tuple) or not self.within_limits(partial):
             raise ValueError(
-                f"fold {self.name}: lift must give a tuple of integers, one a column "
-                f"({', '.join(self.columns_named)}), not {partial!r}"
+                f"fold {self.name}: lift must give a tuple with one part a column "
+                f"({', '.join(self.columns_named)}), whole numbers, None or bytes as its op= asks, "
+                f"not {partial!r}"
             )
-        if not self.within_limits(partial):
-            raise ValueError(f"fold {self.name}: lift gives {partial!r} for {self.columns_named}")
         shown = f"the partial {partial!r}"
         lowered: object = _tried(
             f"fold {self.name}: lower", shown, lambda: self.lower(partial, _HALVES)
@@ -195,7 +194,9 @@ class Fold(ABC):
         if not isinstance(lowered, Mapping):
             raise ValueError(f"fold {self.name}: lower gives {lowered!r}, not {self.parts} by name")
         if set(lowered) != set(self.parts):
-            raise ValueError(f"fold {self.name}: lower gives {sorted(lowered)}, not {self.parts}")
+            raise ValueError(
+                f"fold {self.name}: lower must give the parts {self.parts} by name, not {lowered!r}"
+            )
         for name, value in zip(self.columns_named, partial, strict=True):
             if lowered.get(name, value) != value:
                 raise ValueError(

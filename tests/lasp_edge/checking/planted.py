@@ -139,3 +139,12 @@ class RefusesAll(Total):
         if value != 3:
             raise ValueError("only 3")
         return (1, value)
+
+
+class Hot(Total):
+    """Raises an error from a value on."""
+
+    def lift(self, value, time_us=0):
+        if value > 900:
+            raise RuntimeError("too hot")
+        return (1, value)

@@ -82,6 +82,18 @@ def test_what_other_machines_and_times_give_differently_is_named(function, named
     assert [risk.partition(": ")[0] for risk in risks(function)] == named
 
 
+def of_now(event):
+    import time as clock  # noqa: PLC0415 - what must be found
+    from os import cpu_count, sep  # noqa: PLC0415
+
+    return [clock.time() + cpu_count() + len(sep) for _ in range(event.value)]  # noqa: TID251
+
+
+def test_what_a_function_imports_itself_is_named():
+    found = [risk.partition(": ")[0] for risk in risks(of_now)]
+    assert found == ["clock.time", "cpu_count"]
+
+
 def test_a_power_of_whole_numbers_is_exact():
     assert risks(Powers.lift, of_integers=True) == []
     assert [risk.partition(":")[0] for risk in risks(Powers.lift)] == ["pow", "**"]

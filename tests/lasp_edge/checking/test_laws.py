@@ -118,6 +118,13 @@ def test_what_a_fold_raises_is_its_counter_example():
     ]
 
 
+def test_an_error_that_breaks_every_law_is_shown_once():
+    found = {verdict.law: verdict for verdict in verdicts(planted.Hot())}
+    assert [law for law, verdict in found.items() if verdict.broken] == [laws.fits_the_columns]
+    assert "it raises RuntimeError = 'too hot'" in found[laws.fits_the_columns].lines()[-1]
+    assert found[laws.commutative].skipped == "the fold raises the same error there"
+
+
 def test_the_same_seed_finds_the_same_case():
     shown = [[v.lines() for v in verdicts(fold(), seed=5)] for fold in (planted.Averaging,) * 2]
     assert shown[0] == shown[1]

@@ -180,6 +180,20 @@ def test_a_square_takes_the_step_twice(is_right, found):
     assert all("a sum of squares takes the step twice" in line for line in lines)
 
 
+class NoNumber(Spread):
+    """Gives what is no number, which its law shows."""
+
+    def lower(self, partial, resolution):
+        return {"variance": float("nan")}
+
+
+def test_what_is_no_number_is_not_compared_in_finer_steps():
+    program = Program("oven")
+    heat = program.event("heat", resolution="0.1", least=-40, most=600)
+    program.window("w", source=heat, fold=NoNumber(), size_s=60)
+    assert in_steps(program.plan()) == []
+
+
 class Converted(Fold):
     """The mean in another unit."""
 

@@ -67,7 +67,7 @@ def lowers(**parts):
         (variant(columns=(Column("a", Op.HLL, size=7),)), "size= must be 8 to 14"),
         (variant(columns=(Column("a", Op.HLL, size=15),)), "size= must be 8 to 14"),
         (variant(columns=(Column("a", Op.MAX, size=2),)), "size= is for top and hll"),
-        (variant(lift=lifts(1)), "lift gives"),
+        (variant(lift=lifts(1)), "lift must give"),
         (variant(lift=unpacks), "a whole number, .* fails for the value 3: TypeError: .*py:"),
         (
             variant(lift=lambda self, value: (value, value)),
@@ -75,8 +75,8 @@ def lowers(**parts):
         ),
         (variant(parts=("range")), r"parts is a tuple, .*: write parts = \('range',\)"),
         (variant(columns=Column("low", Op.MIN)), r"write columns = \(Column\(..\),\)"),
-        (variant(lift=lifts(1, 2.5)), "lift gives"),
-        (variant(lower=lowers(other=1)), "lower gives"),
+        (variant(lift=lifts(1, 2.5)), "lift must give"),
+        (variant(lower=lowers(other=1)), "lower must give the parts"),
         (variant(name="mean"), "a built-in fold's name"),
     ],
 )

@@ -120,7 +120,10 @@ def test_what_was_meant_by_a_program_that_is_not_there_is_told(here, spec, meant
         ("program.window('w', source=t, fold=folds.mean(), size=60)", "did you mean size_s?"),
         ("program.window('w', source=t, fold=folds.mean(), size_s=9, gap_s=5)", "there are fold, "),
         ("program.window('w', source=t, fold=Avg(), size_s=60)", "a class that extends Fold"),
-        ("Half()", "lift must give a tuple of integers, one a column (n), not 1.5"),
+        (
+            "Half()",
+            "lift must give a tuple with one part a column (n), whole numbers, None or bytes",
+        ),
     ],
 )
 def test_what_was_meant_by_a_word_that_is_not_in_the_language_is_told(here, line, meant):
