@@ -44,6 +44,7 @@ class CommandParser(argparse.ArgumentParser):
     def parse_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> Any:
+        self._words = list(args or ())
         found, left = self.parse_known_args(args, namespace)
         if any(word.startswith("-") for word in left):
             return super().parse_args(args, namespace)
@@ -53,7 +54,7 @@ class CommandParser(argparse.ArgumentParser):
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> tuple[Any, list[str]]:
-        self._words = list(args or ())
+        self._words = self._words or list(args or ())  # a sub-parser is given its own alone
         return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> Any:
@@ -64,8 +65,20 @@ class CommandParser(argparse.ArgumentParser):
         """
         from lasp_edge.tool.mistakes import in_words  # noqa: PLC0415 - only after a mistake
 
-        texts = [in_words(message), *self._nearest(), *([self.advice] if self.advice else [])]
+        given = [*self._nearest(), *self._unrepeated(message)]
+        texts = [in_words(message), *given, *([self.advice] if self.advice else [])]
         raise UsageError("; ".join([*texts, f"`{self.prog} --help` says more"]))
+
+    def _unrepeated(self, message: str) -> list[str]:
+        """Return what to type where one option was given several NAME=VALUE."""
+        unknown = message.removeprefix("unrecognized arguments: ").split()
+        before, found = "", []
+        for word in self._words:
+            if word.startswith("-"):
+                before = word
+            elif before and "=" in word and word in unknown:
+                found.append(f"{before} is needed before each: {before} {word}")
+        return found
 
     def _nearest(self) -> list[str]:
         known = list(self._option_string_actions)

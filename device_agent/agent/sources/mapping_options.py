@@ -55,10 +55,11 @@ DEVICE_FIELD = Option[str | None](
 EVENT = pair_option(
     "event",
     "NAME=FIELD",
-    "where an event stands, e.g. t=data.temp (default: all, by their names)",
+    "where an event stands, e.g. t=data.temp; may be given several times (default: all, by their "
+    "names)",
     _event_rules,
 )
-TAG = pair_option("tag", "NAME=FIELD", "e.g. room=data.location")
+TAG = pair_option("tag", "NAME=FIELD", "e.g. room=data.location; may be given several times")
 WITH_TAG = pair_option("with-tag", "NAME=VALUE", "on every reading")
 MAPPING = Option[str | None](
     "mapping",

@@ -8,7 +8,7 @@ alone.
   lasp-edge try greenhouse:program --source csv:attic.csv --time ts --event temperature=temp
   lasp-edge try --config fleet.toml
 
-Ends with 1 if a source made no reading that counts.
+Ends with 1 if a source made no reading that counts; without a program, if nothing came.
 """
 
 import argparse
@@ -72,13 +72,16 @@ def run(given: argparse.Namespace) -> int:
     made = [_tried(wanted, spec, plan, broker) for spec in wanted.specs]
     if plan is None:
         print("with MODULE:PROGRAM, the readings that they make are printed, too")  # noqa: T201
-    return Exit.FINE if plan is None or all(made) else Exit.DIFFERS
+    return Exit.FINE if all(made) else Exit.DIFFERS
 
 
 def _tried(
     wanted: AgentRequest, spec: SourceSpec, plan: Plan | None, broker: BrokerUrl | None
 ) -> int:
-    """Print what comes from one source; return how many readings it made that count."""
+    """Print what comes from one source; return how many readings of it count.
+
+    Without a program it is how many messages came.
+    """
     context = wanted.context(spec, plan, broker, Random(fresh_nonce()))
     print(f"{spec.name}:")  # noqa: T201
     try:
@@ -97,7 +100,7 @@ def _tried(
     print(f"  {says}\n" if says else "", end="")  # noqa: T201
     if not came:
         print(f"  {_silence(wanted, spec, plan, broker)}")  # noqa: T201
-    return made
+    return made if plan else came
 
 
 def _show(text: str) -> None:

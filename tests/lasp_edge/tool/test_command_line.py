@@ -155,6 +155,16 @@ def test_a_command_alone_says_what_it_needs(capsys):
     assert "PROGRAM --device --data-dir --broker --source: needed" in capsys.readouterr().err
 
 
+def test_an_option_of_which_several_are_given_is_needed_before_each(capsys):
+    words = ["try", "p:q", "--source", "stdin", "--event", "temp=T", "weight=w", "hum=h"]
+    assert main(words) == Exit.USAGE
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "--event is needed before each: --event weight=w" in line
+    assert "--event is needed before each: --event hum=h" in line
+    assert main(["try", "p:q", "temp=T"]) == Exit.USAGE
+    assert "before each" not in capsys.readouterr().err
+
+
 def test_the_option_that_was_meant_is_told(commands, capsys):
     commands(works=lambda arguments: 0)
     assert main(["works", "--nam=y"]) == 0  # a beginning is enough

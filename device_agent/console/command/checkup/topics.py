@@ -15,7 +15,7 @@ from random import Random
 from device_agent.agent.runtime import fresh_nonce
 from device_agent.agent.sources.topic_pattern import matcher_of
 from device_agent.console.command.line import named
-from lasp_edge.link import BrokerUrl, Link, Message
+from lasp_edge.link import BrokerUrl, Connected, Link, Message
 
 LISTEN_S = 5.0
 """Seconds that are listened, at most: what is retained comes at once, and many sensors publish each
@@ -29,8 +29,12 @@ ALIKE = 0.8
 fewer or another of five."""
 
 
-def published(url: BrokerUrl, filters: Sequence[str], listen_s: float = LISTEN_S) -> Counter[str]:
+def published(
+    url: BrokerUrl, filters: Sequence[str], listen_s: float = LISTEN_S
+) -> Counter[str] | None:
     """Return how many messages came on each topic, of all that this user may read.
+
+    None if there was no connection.
 
     Args:
         url: the broker.
@@ -46,18 +50,28 @@ def published(url: BrokerUrl, filters: Sequence[str], listen_s: float = LISTEN_S
         jitter=Random(fresh_nonce()),
     )
     link.start()
+    connected = False
     now_s = time.monotonic  # noqa: TID251 - people publish in real time
     ends_s = now_s() + listen_s
     while awaited and now_s() < ends_s and found.total() < MOST_MESSAGES:
-        topics = [event.topic for event in link.poll(0.2) if isinstance(event, Message)]
+        events = link.poll(0.2)
+        connected = connected or any(isinstance(event, Connected) for event in events)
+        topics = [event.topic for event in events if isinstance(event, Message)]
         found.update(topics)
         awaited = [m for m in awaited if m and not any(map(m.fullmatch, set(topics)))]
     link.stop()
-    return found
+    return found if connected else None
 
 
-def outcome(topic_filter: str, topics: Mapping[str, int]) -> tuple[int, str]:
-    """Return how many messages came for a topic filter, and that in words."""
+def outcome(topic_filter: str, topics: Mapping[str, int] | None) -> tuple[int, str]:
+    """Return how many messages came for a topic filter, and that in words.
+
+    Args:
+        topic_filter: as the broker takes it.
+        topics: messages on each topic that was listened to; None without a connection.
+    """
+    if topics is None:
+        return 0, f"nothing came on {topic_filter}: there is no connection to the broker"
     matcher = matcher_of([topic_filter])
     own = [topic for topic in topics if matcher and matcher.fullmatch(topic)]
     count = sum(topics[topic] for topic in own)

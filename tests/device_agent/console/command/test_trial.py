@@ -131,6 +131,15 @@ def test_a_source_of_which_no_reading_counts_ends_with_one(
     assert " days ago), with room=attic" in out
 
 
+def test_without_a_connection_it_is_not_stated_that_nothing_came_on_any_topic(capsys, monkeypatch):
+    monkeypatch.setattr(topics, "LISTEN_S", 0.1)
+    monkeypatch.setattr(published, "__defaults__", (0.1,))
+    words = ("--broker", "mqtt://127.0.0.1:1", "--patience", "0.1")
+    code, out = tried(capsys, "--source", "mqtt:z/#", *words)
+    assert code == Exit.DIFFERS
+    assert "nothing came on z/#: there is no connection to the broker" in out
+
+
 def test_an_address_of_a_broker_is_no_topic(capsys):
     words = ("--source", "mqtt://10.0.0.1/z/#", "--broker", "mqtt://10.0.0.1")
     assert main(["try", *words]) == Exit.USAGE
