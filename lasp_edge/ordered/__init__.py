@@ -14,8 +14,9 @@
   what timers brought since the last of them; `runs`: of a device's half, with a state for hundreds
 - `stages`: map, filter, flat_map, union, and a scan by key; `graph`: stages one after the other
 - `cells`: items, packed in cells of ten seconds; `item_store`: what an evaluator stores of them
-- `engine`: the live end of a graph, and what came late, block by block; `cutting`: where it cuts;
-  `waiting_cells`: what it takes once an event in order behind it is known
+- `engine`: the live end of a graph, and what came late, block by block; `replays`: the block that
+  was replayed last; `cutting`: where it cuts; `waiting_cells`: what it takes once an event in order
+  behind it is known
 - `results`: what leaves: rows that are tentative, final or revised; `absences`: who is missing in
   those over a fleet
 - `inputs`: what an engine takes; `sent_items`, `sent_outputs`: how it travels

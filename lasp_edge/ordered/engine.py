@@ -27,6 +27,7 @@ from lasp_edge.ordered.inputs import (
 from lasp_edge.ordered.item_store import BLOCK_US, FOR_EVER_US, Cut, EngineProgress, ItemStore
 from lasp_edge.ordered.log import BEFORE_ALL_US
 from lasp_edge.ordered.places import Place
+from lasp_edge.ordered.replays import BlockReplays, begun
 from lasp_edge.ordered.waiting_cells import WaitingCells
 
 
@@ -108,6 +109,7 @@ class StreamEngine:
         self._stored: EngineProgress | None = None
         self._era = 0
         self.begun: dict[str, Delta] = {}
+        self._replays = BlockReplays()
 
     @property
     def frontier_us(self) -> int | None:
@@ -236,7 +238,7 @@ class StreamEngine:
         frontier_us: int | None,
     ) -> StreamChanges:
         """Evaluate new items of live cells, and those of cells before them; see `take`."""
-        deltas = self._replayed(past, retracted) if past else {}
+        deltas = self._replayed(past, retracted)
         inserted, self._inserted = self._inserted, {}
         for event, columns in inserted.items():
             self.graph.insert(event, *in_order(*columns))
@@ -270,6 +272,8 @@ class StreamEngine:
     def _replayed(self, past: list[PlacedCell], retracted: list[StreamItem]) -> dict[str, Delta]:
         """Change items before the last cut; return how the streams change, up to the live end."""
         deltas: dict[str, Delta] = {}
+        if not past:
+            self._replays.forget()
         past = sorted(past, key=_cell_us)
         while past:
             cut = self._store.cut_at(_cell_us(past[0]))
@@ -302,15 +306,16 @@ class StreamEngine:
             The difference of what both say, and the states of both at its end.
         """
         cells = self._cells_in(cut.time_us, cut.end_us)
-        old = self._graph(was)
-        before = old.update(inserted_cells(self._plan.events, cells), cut.end_us)
+        graph, inputs = self._plan.graph, self._plan.events
+        items = inserted_cells(inputs, cells)
+        old = self._replays.replayed(graph, cut._replace(states=was), items)
         for where, came in inside:
             cell = cells.setdefault(where, {})
             if self._put(where, cell, came, {}, retracted):
                 self._put_cell(where, cell, cut.end_us)
-        new = self._graph(now)
-        after = new.update(inserted_cells(self._plan.events, cells), cut.end_us)
-        return differences(before, after), old.cut(cut.end_us), new.cut(cut.end_us)
+        items = inserted_cells(inputs, cells)
+        new = self._replays.replayed(graph, cut._replace(states=now), items)
+        return differences(old.given, new.given), old.states, new.states
 
     def _rebuilt(self, was: bytes | None, now: bytes | None) -> dict[str, Delta]:
         """Let the live end go on from other states; return the difference of what it after."""
@@ -385,13 +390,6 @@ def _note(young: dict[int, set[CellId]], cells: Iterable[CellId]) -> None:
     """Note live cells that are not old yet, by where they begin: half an hour of them."""
     for where in cells:
         young.setdefault(where[2], set()).add(where)
-
-
-def begun(graph: StreamGraph, states: bytes | None) -> StreamGraph:
-    """Let a new graph go on from states."""
-    if states is not None:
-        graph.begin(states)
-    return graph
 
 
 def _cell_us(part: PlacedCell) -> int:

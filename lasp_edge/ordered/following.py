@@ -8,8 +8,9 @@ what a late reading costs that is followed by changes everywhere.
 from collections.abc import Iterable
 
 from lasp_edge.ordered.deltas import Delta, differences, follow
-from lasp_edge.ordered.engine import StreamEngine, StreamPlan, begun
+from lasp_edge.ordered.engine import StreamEngine, StreamPlan
 from lasp_edge.ordered.inputs import inserted_cells
+from lasp_edge.ordered.replays import begun
 
 
 class FollowingEngine(StreamEngine):
