@@ -107,13 +107,17 @@ def packed_outputs(outputs: Mapping[OutputAt, OutputContent | None]) -> bytes:
 
 def outputs_in(packed: bytes, version: Version) -> OutputCell:
     """Return the outputs that an entry of a version holds."""
-    return {at: (version, content) for at, content in sent_outputs(packed).items()}
+    return {at: (version, content) for at, content in _received(packed).items()}
 
 
 def sent_outputs(packed: bytes) -> dict[OutputAt, OutputContent | None]:
     """Return the outputs that an entry holds."""
     rows = [long_row(row) if type(row[1]) is not tuple else row for row in decoded(packed)]
     return {OutputAt(*at): content for *at, content in rows}
+
+
+_received = lru_cache(maxsize=64)(sent_outputs)
+"""An evaluator reads an entry when it comes, and whenever its block is replayed."""
 
 
 def newest(cells: Iterable[OutputCell]) -> OutputCell:
@@ -145,7 +149,7 @@ class OutputForm(NamedTuple):
         if len(partial) != 1 or type(partial[0]) is not bytes or len(partial[0]) > MAX_BINARY_BYTES:
             return False
         try:
-            outputs = sent_outputs(partial[0])
+            outputs = _received(partial[0])
             starts = {at.time_us // CELL_US for at in outputs}
             fits = all(_fits(at, content) for at, content in outputs.items())
             are_ties = all(_are_comparable(at.tie, dict(self.events)) for at in outputs)
