@@ -9,7 +9,7 @@
   its time and lacks nothing there
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from crdts.frontier import BOTTOM_US
@@ -25,7 +25,7 @@ from simulations.world.sinks import AnySink
 class _Known(NamedTuple):
     """What a sink held when it was looked at last."""
 
-    rows: dict[Place, ResultRow]
+    rows: Mapping[Place, ResultRow]
     expected: frozenset[str]
 
 
@@ -35,13 +35,12 @@ class FleetNames:
     def __init__(self) -> None:
         self._known: dict[str, _Known] = {}
 
-    def wrong(self, sink: AnySink, *, at_once: bool) -> Iterator[str]:
+    def wrong(
+        self, sink: AnySink, rows: Mapping[Place, ResultRow], *, at_once: bool
+    ) -> Iterator[str]:
         """Yield what is wrong with the names in rows that were written since the last look."""
-        streams, core = sink.lander.core.streams, sink.lander.core
-        assert streams is not None, "there are streams where there is an order"
-        nothing = _Known({}, frozenset())
-        before, rows = self._known.get(sink.lander.file, nothing), dict(streams.stored(RESULT))
-        reached_us = sink.lander.kept.reached_us
+        core, nothing = sink.lander.core, _Known({}, frozenset())
+        before, reached_us = self._known.get(sink.lander.file, nothing), sink.lander.kept.reached_us
         now = _Known(rows, frozenset(core.coverage.expected))
         self._known[sink.lander.file] = now
         for place, row in rows.items():

@@ -22,6 +22,7 @@ from lasp_edge.ordered.deltas import Content
 from lasp_edge.ordered.oracle import outputs_of
 from lasp_edge.ordered.places import Place
 from lasp_edge.ordered.plain import encoded
+from lasp_edge.ordered.results import ResultRow
 from lasp_edge.ordered.sent_outputs import OutputCell
 from lasp_edge.protocol.status import TENTATIVE
 from lasp_edge.units import SECOND_US
@@ -59,6 +60,7 @@ class _Look(NamedTuple):
     Attributes:
         mark: what differs where something was done since.
         settled_us: before which rows are final.
+        stored: the rows of its result.
         rows: place -> the row there, encoded, and its status.
         items: event -> device -> items.
         outputs: stream of each device -> device -> its outputs.
@@ -69,6 +71,7 @@ class _Look(NamedTuple):
     plan: Plan
     frontier_us: int | None
     settled_us: int | None
+    stored: Mapping[Place, ResultRow]
     rows: Mapping[Place, tuple[bytes, str]]
     items: Mapping[str, ItemsByDevice]
     outputs: Mapping[str, Mapping[str, OutputCell]]
@@ -101,8 +104,8 @@ class FleetOrderChecks:
             world.trouble += _wrong_statuses(sink, look, order)
             # The program before counts otherwise where releases do: its rows have no epochs.
             if not (order.restates and sink.running is world.former_plan):
-                world.trouble += _torn(sink, order)
-            world.trouble += self._names.wrong(sink, at_once=not order.wait_s)
+                world.trouble += _torn(sink, look, order)
+            world.trouble += self._names.wrong(sink, look.stored, at_once=not order.wait_s)
             certain_us = self._certain_from_us(world, sink, before, look)
             if before is not None and before.plan is look.plan:
                 world.trouble += _changed(sink, before, look, certain_us)
@@ -177,14 +180,15 @@ def _looked(sink: AnySink, before: _Look | None) -> _Look | None:
     mark = (streams.frontier_us, settled_us, streams.written, lander.taken)
     if before is not None and before.mark == mark and before.plan is plan:
         return before
+    stored = dict(streams.stored(RESULT))
     rows = {
         place: (b"" if row.event is None else _encoded(row.event), row.status)
-        for place, row in streams.stored(RESULT)
+        for place, row in stored.items()
     }
     held = landed_items(lander, plan), landed_outputs(lander, plan)
     _, expected, excluded = lander.core.coverage
     counting = frozenset(expected).difference(excluded)
-    return _Look(mark, plan, streams.frontier_us, settled_us, rows, *held, counting)
+    return _Look(mark, plan, streams.frontier_us, settled_us, stored, rows, *held, counting)
 
 
 def _encoded(event: Event) -> bytes:
@@ -204,12 +208,11 @@ def _wrong_statuses(sink: AnySink, look: _Look, order: FleetOrder) -> Iterator[s
             yield f"{sink.sink}: the row at {place} is tentative, and X is never"
 
 
-def _torn(sink: AnySink, order: FleetOrder) -> Iterator[str]:
+def _torn(sink: AnySink, look: _Look, order: FleetOrder) -> Iterator[str]:
     """Yield a row that was made of two shares; it need not be final."""
-    streams = sink.lander.core.streams
-    if order.scan != "passed_on" or streams is None:
+    if order.scan != "passed_on":
         return
-    for place, row in streams.stored(RESULT):
+    for place, row in look.stored.items():
         epoch, count, epochs = (0, 0, 0) if row.event is None else row.event.value
         if count > 0 and epochs != epoch * count:
             yield f"{sink.sink}: the row at {place} is torn: {row.event}"

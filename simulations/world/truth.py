@@ -20,11 +20,11 @@ LONG_S = 3_600
 def counted_lines(lander: LandedState, stream: int, device: str) -> dict[tuple[int, str], int]:
     """Return (pane, room) -> total over all replicas: each digit in base four is one reading."""
     found: dict[tuple[int, str], int] = defaultdict(int)
-    for (of, room, pane_us, name, *_), (_, partial) in lander.panes.items():
-        if of == stream and name == device:
-            _, total = partial
+    for at, (_, partial) in lander.panes.items():  # of each beat, and of each sink
+        if at[0] == stream and at[3] == device:
+            total = partial[1]
             assert isinstance(total, int)
-            found[pane_us // PANE_US, room] += total
+            found[at[2] // PANE_US, at[1]] += total
     return found
 
 
