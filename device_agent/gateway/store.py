@@ -36,9 +36,9 @@ from device_agent.storage.damage import DamagedStoreError
 from device_agent.storage.opening import StoreForm, check_format
 from device_agent.storage.sealed_file import (
     StoreNames,
+    Transaction,
     finding_damage,
     put,
-    transaction,
     unsealed,
 )
 from device_agent.storage.whose import need_data
@@ -173,7 +173,7 @@ class FleetStore(HistoryFile):
     @finding_damage
     def put_facts(self, facts: dict[str, str]) -> None:
         """Make facts durable."""
-        with transaction(self._db):
+        with Transaction(self._db):
             put(self._db, "fact", facts.items())
 
     @finding_damage
@@ -309,7 +309,7 @@ class FleetStore(HistoryFile):
     def commit(self, changes: FleetChanges) -> None:
         """Make all changes durable, or none."""
         self.need_file()
-        with transaction(self._db) as db:
+        with Transaction(self._db) as db:
             put(db, "entry", map(_of_entry, changes.entries))
             put(db, "revision", map(_of_row, changes.rows))
             put_history(db, changes.history, changes.result_parts)

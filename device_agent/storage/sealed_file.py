@@ -19,7 +19,6 @@ import fcntl
 import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from functools import cache, wraps
 from os.path import lexists
 from pathlib import Path
@@ -193,17 +192,25 @@ class SealedFile:
         return all_unsealed(self._db.execute(query, arguments))
 
 
-@contextmanager
-def transaction(db: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
-    """Make all that is written within durable, or nothing of it."""
-    db.execute("BEGIN IMMEDIATE")
-    try:
-        yield db
-        db.execute("COMMIT")
-    except BaseException:
-        if db.in_transaction:  # SQLite itself rolls back on a full disk
-            db.execute("ROLLBACK")
-        raise
+class Transaction:
+    """Makes all that is written within durable, or nothing of it."""
+
+    __slots__ = ("_db",)
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+
+    def __enter__(self) -> sqlite3.Connection:
+        self._db.execute("BEGIN IMMEDIATE")
+        return self._db
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            if kind is None:
+                self._db.execute("COMMIT")
+        finally:
+            if self._db.in_transaction:  # SQLite itself rolls back on a full disk
+                self._db.execute("ROLLBACK")
 
 
 def put(db: sqlite3.Connection, table: str, rows: Iterable[tuple[Any, ...]]) -> None:

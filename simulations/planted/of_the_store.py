@@ -16,7 +16,7 @@ from device_agent.agent.state.counters import Counters
 from device_agent.agent.state.store import NEVER_US, Store
 from device_agent.agent.state.stored import Stored
 from device_agent.agent.stored_rows import BlockId, PaneId
-from device_agent.storage.sealed_file import finding_damage, transaction
+from device_agent.storage.sealed_file import Transaction, finding_damage
 from lasp_edge.folds.columns import Partial
 from simulations.planted.bug import planted, replaced
 
@@ -46,7 +46,7 @@ def what_is_too_old_is_deleted_though_no_sink_has_it() -> Iterator[None]:
     @finding_damage
     def prune(self: Store, floor_us: int, pruned_us: int = NEVER_US) -> int:
         db = self._db
-        with transaction(db):
+        with Transaction(db):
             db.execute("DELETE FROM pane WHERE end_us <= ? AND incarnation > 0", (floor_us,))
         return right(self, floor_us, pruned_us)
 

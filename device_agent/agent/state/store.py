@@ -38,11 +38,11 @@ from device_agent.storage.opening import check_format
 from device_agent.storage.sealed_file import (
     SealedFile,
     StoreNames,
+    Transaction,
     finding_damage,
     masks_become,
     put,
     sealed_pane,
-    transaction,
     unsealed,
 )
 from device_agent.storage.whose import need_data
@@ -110,7 +110,7 @@ class Store(SealedFile):
     def commit(self, changes: Changes) -> None:
         """Make all changes durable, or none."""
         self.need_file()
-        with transaction(self._db):
+        with Transaction(self._db):
             self._write(changes)
 
     def _write(self, changes: Changes) -> None:
@@ -227,7 +227,7 @@ class Store(SealedFile):
             (f"SELECT max(end_us) FROM pane WHERE {panes}", floors),  # noqa: S608 - ours
             (f"SELECT (max(block) + 1) * {BLOCK_US} FROM identity WHERE {blocks}", block),  # noqa: S608
         )
-        with transaction(self._db) as db:
+        with Transaction(self._db) as db:
             ends_us = [db.execute(*query).fetchone()[0] for query in most]
             known_us = [end_us for end_us in ends_us if end_us is not None]
             pruned_us = max([pruned_us, *known_us])
