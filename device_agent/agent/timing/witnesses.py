@@ -108,11 +108,19 @@ class _Judged(NamedTuple):
         claim: the verdict.
         near_us: within what the witnesses had to agree.
         until_us: on the monotonic clock, when the first of them counts no more.
+        least_us: the least offset of those whose messages may have waited at a broker; None: all
+            of them count, or are live.
     """
 
     claim: Claim | None
     near_us: int
     until_us: int
+    least_us: int | None
+
+    def is_valid(self, near_us: int, monotonic_us: int, least_us: int | None) -> bool:
+        """Return whether the verdict would be the same now."""
+        is_old = near_us != self.near_us or monotonic_us >= self.until_us
+        return not is_old and (self.least_us is None or self.least_us == least_us)
 
 
 class Witnesses:
@@ -146,7 +154,7 @@ class Witnesses:
             # It was longer under way than the one before it.
             known.former, known.version = known.former_of(version), version
             if offset_us >= known.offset_us - STEADY_US:
-                known.steady_us = monotonic_us
+                known.steady_us, self._judged = monotonic_us, None  # it may be live now
             return
         is_steady = known is not None and abs(offset_us - known.offset_us) <= STEADY_US
         since_us = known.since_us if known is not None and is_steady else monotonic_us
@@ -174,15 +182,14 @@ class Witnesses:
             own_us: the offset of this machine's wall clock, or of the time that is kept without it,
                 whichever is earlier; None: all witnesses count.
         """
-        judged = self._judged
-        if judged is None or judged.near_us != near_us or monotonic_us >= judged.until_us:
+        judged, least_us = self._judged, None if own_us is None else own_us - near_us
+        if judged is None or not judged.is_valid(near_us, monotonic_us, least_us):
             counted = [w for w in self._witnesses.values() if _counts(w, monotonic_us)]
-            least_us = None if own_us is None else own_us - near_us
             known = [w for w in counted if w.is_live or least_us is None or w.offset_us >= least_us]
             until_us = min([each.heard_us for each in known], default=monotonic_us) + KEPT_US
-            if least_us is not None and not all(each.is_live for each in counted):
-                until_us = monotonic_us  # which of them count is up to this device's own clock
-            judged = self._judged = _Judged(_verdict(known, near_us), near_us, until_us)
+            if all(each.is_live for each in counted):
+                least_us = None  # who counts is not up to this device's own clock
+            judged = self._judged = _Judged(_verdict(known, near_us), near_us, until_us, least_us)
         return judged.claim
 
     def apart(self, offset_us: int, monotonic_us: int, near_us: int) -> dict[str, int]:
