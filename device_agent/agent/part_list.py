@@ -170,11 +170,11 @@ class PartList:
             while is_asked:
                 try:
                     made = part.publications(now_us) if made is None else made
-                    publication = next(made)
-                except StopIteration:
-                    break
+                    publication = next(made, None)
                 except BaseException as error:  # noqa: BLE001 - one part's bug may not end an agent
                     self._failed(part, "publications", error)
+                    break
+                if publication is None:
                     break
                 yield publication
             if may_close and part.closed:
