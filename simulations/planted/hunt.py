@@ -46,6 +46,7 @@ from simulations.planted import (
     of_the_fleet,
     of_the_gateway,
     of_the_store,
+    of_values,
     of_waiting,
     of_windows,
 )
@@ -61,7 +62,7 @@ ROOMS = (
     *(of_windows, of_waiting, of_control, of_lives, of_promises, of_the_gateway, of_sinks),
     *(of_fleet_order, of_parted, of_lake_order, of_connections, of_row_alerts, of_leaving),
     *(of_answers, of_clocks, of_lake_landed, of_lake_landers),
-    *(of_left_traces, of_healing),
+    *(of_left_traces, of_healing, of_values),
 )
 """The modules that fill the table of bugs."""
 

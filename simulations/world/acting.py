@@ -18,6 +18,7 @@ from simulations.world.device import VirtualDevice
 from simulations.world.faults import STEP_US
 from simulations.world.programs import ALERT_ABOVE, ALERT_BELOW, HEARD, STALE_S
 from simulations.world.scenario import reconnects
+from simulations.world.value_checks import hasty_acts
 from simulations.world.world import World
 
 BEAT_STEPS = Settings().keep_alive_us // STEP_US
@@ -38,12 +39,19 @@ class ActingChecks:
 
     def __init__(self) -> None:
         self._states: dict[tuple[str, int], str] = {}
+        self._known: dict[tuple[str, str], str] = {}
 
     def published(self, world: World, device: VirtualDevice, topic: str, payload: bytes) -> None:
         """Look at what an alert says."""
         if "/alert/" not in topic or not payload:
             return
         alert = json.loads(payload)
+        known = self._known.get((device.name, alert["alert"]), alert["state"])
+        self._known[device.name, alert["alert"]] = alert["state"]
+        if known != alert["state"]:
+            world.trouble += hasty_acts(device, [alert["fold"]], world.now_us)
+        if alert["alert"] != "high":
+            return
         process = (device.name, device.core.replica.nonce)
         before = self._states.get(process, alert["state"])
         self._states[process] = alert["state"]
@@ -93,6 +101,8 @@ def check_absence(world: World) -> None:
         if step > SILENT_STEPS:
             counting = (without,)
         _demand(world, others, counting, f"{silent.name} alone is silent, for {step} s")
+        if silent.durable is not None:  # it hears nobody, and so says nothing of them
+            _demand(world, [silent], (with_all,), f"it has been cut off for {step} s")
     for _ in range(BACK_STEPS):
         world.step()
         if not _wrong(devices, (with_all,)):

@@ -3,6 +3,7 @@
 - a promise that leaves is noted before: what is read later and is older is late, whatever happens
   to the process while the link takes the beat; and it will be counted so
 - what a beat says to be whole holds nothing that the device refuses as doubtful
+- no promise is ahead of the clock by which the device goes, whatever its sources gave
 - whoever has promised goes on to promise, as long as its clock counts
 - whoever has answered at an event in order owes a beat: until then the event stays open
 """
@@ -22,12 +23,24 @@ def hasty(device: VirtualDevice, frame: BeatFrame) -> Iterator[str]:
             yield f"{device.name} promises {low.low_us}, and has not noted that"
         elif low.low_us is not None and low.low_us > device.core.panes.memory.unlanded.watched_us:
             yield f"{device.name} promises {low.low_us}, and counts nothing before it as late"
+    yield from _ahead(device, frame)
     for stream, begun_us in frame.begun:
         if stream != EVERY_WINDOW:
             continue
         for doubt_us in intake.highs.doubts.values():
             if begun_us <= doubt_us:
                 yield f"{device.name} has all from {begun_us} on, and refuses up to {doubt_us}"
+
+
+def _ahead(device: VirtualDevice, frame: BeatFrame) -> Iterator[str]:
+    """Yield what a beat promises ahead of the time by which the device goes."""
+    core = device.core
+    if core.intake.sources.finished or core.agent.clock.holds_back:
+        return  # whoever has ended promises the end of a window
+    time_us = core.agent.clock.time_us(core.agent.now_us)
+    for low in frame.lows:
+        if low.low_us is not None and low.low_us > time_us:
+            yield f"{device.name} promises {low.low_us}, and its clock says {time_us}"
 
 
 def ceased(device: VirtualDevice, frame: BeatFrame) -> Iterator[str]:

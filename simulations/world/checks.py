@@ -29,6 +29,7 @@ from simulations.world.age_checks import check_ages
 from simulations.world.answer_checks import unanswered
 from simulations.world.beat_checks import ceased, hasty, unowed
 from simulations.world.broker import NOWHERE
+from simulations.world.clock_checks import ClockChecks
 from simulations.world.decoding import decoded
 from simulations.world.delivery_checks import check_connection, check_delivery, check_sinks
 from simulations.world.device import VirtualDevice
@@ -58,9 +59,8 @@ from simulations.world.results_checks import wrong_results
 from simulations.world.scanning import ScanChecks
 from simulations.world.sinks import AnySink
 from simulations.world.trace_checks import check_traces
-from simulations.world.truth import (
-    has_closed,
-)
+from simulations.world.truth import has_closed
+from simulations.world.value_checks import ValueChecks, wrong_alerts
 from simulations.world.window_checks import wrong_windows
 from simulations.world.world import World
 
@@ -81,6 +81,7 @@ class Checks:
         self.trace = sha256()
         self.quiet = False
         self._acting, self._scans = ActingChecks(), ScanChecks()
+        self._values, self._clocks = ValueChecks(), ClockChecks()
         self._order = FleetOrderChecks()
         self._frontiers, self._logs = FrontierWatch(), defaultdict[str, LogWatch](LogWatch)
         self._dots: dict[tuple[Any, ...], Any] = {}
@@ -152,6 +153,8 @@ class Checks:
     def ticked(self, world: World, device: VirtualDevice, unsent: Publication | None) -> None:
         """Look at what has left, and what has not."""
         check_delivery(world, device, unsent, self._dots)
+        if world.scenario.acting:
+            world.trouble += wrong_alerts(device, device.now_us(world.now_us))
 
     def connected(self, world: World, device: VirtualDevice) -> None:
         """Demand that it waits for no answer to what the connection before may have lost."""
@@ -183,12 +186,14 @@ class Checks:
         self._bounded(world, device)
         check_sinks(world, device, self._answered)
         self._holds(world, device)
+        world.trouble += self._values.wrong(device, world.step_number)
         self._of_program(world, device)
         for each in devices:
             self._grows(world, each)
             check_landed_since(world, each)
             check_reading(world, each)
             check_clock(world, each)
+            world.trouble += self._clocks.wrong(world, each)
 
     def _of_program(self, world: World, device: VirtualDevice) -> None:
         scenario = world.scenario

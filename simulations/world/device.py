@@ -84,6 +84,8 @@ class VirtualDevice(AgentProcess):
         answered_us: when an answer of a sink first had the right time since then; 0 for never.
         vouched: which replicas landers have named since then as the latest of the device.
         reported_twice: readings of its earlier processes that may count twice.
+        lives: the nonces of its processes, in the order of their starts.
+        well_known: values of the fleet that its process has acted on.
         acted: value -> the `inputs` for which its handler was called last, if it must know of that.
         order: lines in the order in which they were taken in.
         order_us: when each of them was given.
@@ -112,13 +114,18 @@ class VirtualDevice(AgentProcess):
         self.recording: list[RecordedLine] = []
         self.position = self.acknowledged = self.live = self.unsure = self.starts = 0
         self.connected = self.forgot = self.uncertain = self.is_copy = False
-        self.begun_us, self.vouched, self.answered_us = 0, set[Replica](), 0
+        self.begun_us, self.vouched, self.answered_us, self.lives = (
+            0,
+            set[Replica](),
+            0,
+            list[int](),
+        )
         self.reported_twice = self._counted_twice = 0
         self.start_step = self.connect_step = self.full_until = self.disk_until = 0
         self.deaf_until = self.mute_until = self.misses_entries_until = 0
         self.held_until = self.taken_us = self._tick_us = 0
         self.held: list[LegMessage] = []
-        self.acted: dict[str, str] = {}
+        self.acted, self.well_known = dict[str, str](), set[str]()
         self.order: list[RecordedLine] = []
         self.order_us, self._given_us = list[int](), dict[int, int]()
         self.furthest_us: int | None = None
@@ -150,6 +157,8 @@ class VirtualDevice(AgentProcess):
         self._ahead_us = self.clock.read(true_us) - true_us
         self.starts += 1
         self.held_us.clear()
+        self.well_known.clear()
+        self.lives.append(nonce)
         self.begun_us, self.vouched, self.answered_us = true_us, set[Replica](), 0
         self.start(nonce)
         if self.is_copy and self.starts == 1:
@@ -227,12 +236,18 @@ class VirtualDevice(AgentProcess):
         self._take(batch, true_us, is_durable)
 
     def _read_columns(self, true_us: int) -> None:
-        """Give the next lines of a room as a column, a step before they are given one by one."""
+        """Give the next lines of a room as a column, a step before they are given one by one.
+
+        Every second time it begins with the room's line before, which was given: files overlap.
+        """
         lines = self.recording[self.position : self.position + LINES]
         after = self._column_position = self.position + len(lines)
-        column = _column([line for line in lines if line.room == COLUMN_ROOM], self.position)
+        new = [line for line in lines if line.room == COLUMN_ROOM]
+        before = self.recording[: self.position] if new and self.position % 2 else []
+        again = [line for line in before if line.room == COLUMN_ROOM][-1:]
+        column = _column([*again, *new], self.position)
         self.core.intake.column_least = 1
-        times_us = [line.time_us - COLUMN_EARLIER_US for line in lines if line.room == COLUMN_ROOM]
+        times_us = [line.time_us - COLUMN_EARLIER_US for line in new]
         if times_us:
             _come_to(self, times_us, true_us)
 

@@ -1,10 +1,11 @@
-"""What operators say of a window's parameters: early, late, and for one device alone."""
+"""What operators say of parameters: early, late, and for one device alone."""
 
+from collections.abc import Mapping
 from random import Random
 
 from crdts import ControlPlace
 from lasp_edge.units import SECOND_US
-from simulations.world.programs import OPERATED_VALUES
+from simulations.world.programs import ACTING_VALUES, OPERATED_VALUES
 from simulations.world.world import World
 
 MOST_ENTRIES = 4
@@ -15,12 +16,20 @@ FROM_S = (-40, 20)
 
 def plan_entries(world: World) -> None:
     """Let operators change parameters in some of the steps to come."""
-    random = Random(f"{world.scenario.seed} entries")
+    seed = world.scenario.seed
+    if world.scenario.operated:
+        _plan(world, Random(f"{seed} entries"), OPERATED_VALUES)
+    if world.scenario.acting:
+        _plan(world, Random(f"{seed} levels"), ACTING_VALUES)
+
+
+def _plan(world: World, random: Random, values: Mapping[str, tuple[str | None, ...]]) -> None:
+    """Let operators change some of these parameters."""
     for _ in range(random.randint(1, MOST_ENTRIES)):
-        name = random.choice(sorted(OPERATED_VALUES))
+        name = random.choice(sorted(values))
         scope = random.choice(("", "", random.choice(world.scenario.names)))
         from_us = world.now_us + random.randint(*FROM_S) * SECOND_US
-        value = random.choice(OPERATED_VALUES[name])
+        value = random.choice(values[name])
         _say(world, random.randint(1, world.scenario.steps), (name, scope, from_us), value)
 
 

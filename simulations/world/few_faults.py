@@ -89,6 +89,7 @@ def of_clocks(scenario: _Scenario, random: Random) -> _Scenario:
     """Return the scenario with clocks that are wrong from the start, or whose beats come late.
 
     - a machine starts with a clock that was set wrong, and nobody can say so
+    - a clock is set wrong while its machine runs, and the agent is started again after that
     - it starts in 1970, and hears another one whose clock is right
     - it was away for minutes: the beats of others wait for it at the broker
     """
@@ -108,4 +109,7 @@ def of_clocks(scenario: _Scenario, random: Random) -> _Scenario:
     # Two that were wrong contradict each other and the sink, and wait for long.
     is_doubted = few.size == 1 and random.random() < 0.5  # noqa: PLR2004
     aheads = [Fault(1, kind, name, random.randint(400, KINDS[kind].most)) for name in few.names]
+    if random.random() < 0.5:  # noqa: PLR2004
+        kills = [Fault(20, "kill", name, 2) for name in few.names]  # no machine starts again
+        aheads = [each._replace(step=15) for each in aheads] + kills
     return replace(few, unsynchronised=is_doubted, schedule=tuple(aheads))

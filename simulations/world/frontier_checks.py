@@ -186,14 +186,19 @@ def _kept_by_the_broker(sink: AnySink) -> Iterator[str]:
 
 
 def unfinished(world: World, sink: AnySink) -> Iterator[str]:
-    """Yield the windows that are tentative though nothing more will come for them."""
-    lander = sink.lander
+    """Yield the windows that are tentative though nothing more will come for them.
+
+    Whoever has ended promises the end of the last window that its own program has.
+    """
+    lander, plans = sink.lander, [device.plan for device in world.devices.values()]
     promises = [lander.promises.entries.get(device) for device in _expected(sink)]
     has_begun = lander.coverage.frontier is not None
     if not has_begun or not all(promise is not None and promise.done for promise in promises):
         return
     for at, rows in lander.revisions.items():
         row = rows[-1]
+        if not all(at.window in plan.windows for plan in plans):
+            continue
         if row.status == TENTATIVE and row.devices_in and not _is_ahead(world, lander, row):
             yield f"all have ended for {lander.lake}, and {at} is tentative"
 

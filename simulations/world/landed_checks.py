@@ -83,9 +83,15 @@ def misdated(world: World, device: VirtualDevice, sink: AnySink) -> Iterator[str
 
 
 def _columns(world: World, device: VirtualDevice, sink: AnySink, sure: set[RecordedLine]) -> None:
-    """Demand that each line of one room landed, as it came in columns, too."""
+    """Demand that each line of one room landed, as it came in columns, too, and counts once."""
     window = world.plans[-1].windows[COLUMNS]
     landed = counted_lines(sink.lander, window.stream, device.name)
+    twice = Counter[RecordedLine]()
+    for line in {line for line in device.recording if line.room == COLUMN_ROOM}:
+        twice[line] = landed.get((pane_of(COLUMNS, line), ""), 0) // line.value % 4 - 1
+    twice = +twice - _twice_unreported(device)
+    if len(twice) > device.maybe_twice():
+        world.trouble.append(f"{device.name}: {min(twice)} counts twice, of a column")
     lost = [
         line
         for line in sure

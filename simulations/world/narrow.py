@@ -25,11 +25,12 @@ from device_agent.agent.panes import cache, sender
 from device_agent.agent.scans import leaving
 from device_agent.agent.state import stored
 from device_agent.agent.timing import waiting
-from device_agent.agent.variables import states
+from device_agent.agent.variables import samples, states
 from device_agent.gateway import core as fleet_core
 from device_agent.gateway import fleet_history
 from device_agent.gateway import panes as fleet_panes
 from device_agent.gateway import streams as fleet_streams
+from lasp_edge.aggregates import local
 from lasp_edge.evaluation import history
 from lasp_edge.protocol import acks
 from lasp_edge.units import SECOND_US
@@ -58,6 +59,12 @@ OF_PRUNING: Final[tuple[tuple[ModuleType, str, int], ...]] = (
     (fleet_core, "PRUNE_EVERY_US", 5 * SECOND_US),
 )
 """What lets a gateway forget within a minute; which changes nothing for who forgets nothing."""
+
+OF_SLIDING: Final[tuple[tuple[ModuleType, str, int], ...]] = (
+    (local, "SLIDE_FROM", 4),
+    (samples, "SLIDE_FROM", 4),
+)
+"""What lets sets of some samples slide, which are folded again as long as they are small."""
 
 OF_ORDER: Final[tuple[tuple[ModuleType, str, int], ...]] = (
     (fleet_streams, "LIVE_ITEMS", 8),

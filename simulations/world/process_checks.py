@@ -27,6 +27,7 @@ from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import AskFrame, PaneFrame, VariableFrame
 from simulations.world.device import LINES, TWICE, VirtualDevice
 from simulations.world.faults import STEP_US
+from simulations.world.kept_checks import forgotten
 from simulations.world.programs import COLUMN_ROOM
 from simulations.world.scenario import CLOCKS, UNSYNCHRONISED_START_US
 from simulations.world.truth import LONG_S
@@ -96,8 +97,10 @@ def _hears_time(world: World, device: VirtualDevice) -> bool:
 
 
 def check_clocks_at_rest(world: World) -> None:
-    """Demand that each clock is trusted once all are right."""
+    """Demand that each clock is trusted once all are right, and that stores know the time."""
     for device in world.running():
+        if CLOCKS & world.seen.keys():
+            world.trouble += forgotten(device)
         if device.core.timing.state != "trusted":
             world.trouble.append(f"{device.name}: all is at rest, and its clock is not trusted")
 

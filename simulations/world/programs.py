@@ -50,6 +50,15 @@ HEARD, STALE_S = "heard", 60
 """The value that a device leaves which is silent for this many seconds."""
 ALERT_ABOVE, ALERT_BELOW = 4, 2
 """Where the alert goes on, and off: means of powers of four are often between."""
+LEVEL, KEPT, LEVEL_DEFAULT = "level", "kept", "4"
+ACTING_VALUES = {
+    LEVEL: ("1", "4", "20", "300", None),
+    KEPT: ("1", "3", "12", "16", None),
+}
+"""Parameter -> what operators give it: the level of two alerts, and how many samples of one set
+are kept. None: again what the program says."""
+LEVELLED = {"levelled": "held_here", "of_all": "everywhere"}
+"""Alert that goes on above this level, and off where it is not reached -> what it watches."""
 CALLED: list[tuple[str, str]] = []
 """Name and `inputs` of each value that a handler was called for; the world takes them after each
 tick of a device."""
@@ -96,7 +105,7 @@ def trial(
     if shared:
         _share(program, timed)
     if acting:
-        _act(program, here, everywhere)
+        _act(program, timed, here, everywhere)
     leave_s = SOON_S if order is not None and order.leaves_soon else None
     metered = program.event(METERED, resolution="1", leave_s=leave_s) if scans or order else None
     if scans and metered is not None:
@@ -178,10 +187,17 @@ def _share(program: Program, timed: EventType) -> None:
         update(open_now, ORSet.remove if is_last else ORSet.add, room(event))
 
 
-def _act(program: Program, here: Variable, everywhere: Variable) -> None:
+def _act(program: Program, timed: EventType, here: Variable, everywhere: Variable) -> None:
     """Let a program do what people do with values: leave out the silent, react, and alert."""
     program.fold_dynamic(here, HEARD, stale_after_s=STALE_S)
     program.alert("high", here, above=ALERT_ABOVE, below=ALERT_BELOW)
+    level = program.parameter(LEVEL, LEVEL_DEFAULT, resolution="1")
+    kept = program.parameter(KEPT, "12")
+    held = program.declare_dynamic(BoundedLWWSet(bound=kept), "held")
+    program.collect(timed, into=held)
+    held_here = program.fold(held, folds.max(), "held_here")
+    for name, watched in zip(LEVELLED, (held_here, everywhere), strict=True):
+        program.alert(name, watched, above=level)
 
     @program.on_value(here)
     @program.on_value(everywhere)

@@ -29,7 +29,15 @@ from simulations.world.keeper import PaneKey
 from simulations.world.lake import SimulatedLake
 from simulations.world.landed import LandedState
 from simulations.world.misfortunes import befall, heal
-from simulations.world.narrow import NARROW, OF_CELLS, OF_ORDER, OF_PROCESSES, OF_PRUNING, narrowed
+from simulations.world.narrow import (
+    NARROW,
+    OF_CELLS,
+    OF_ORDER,
+    OF_PROCESSES,
+    OF_PRUNING,
+    OF_SLIDING,
+    narrowed,
+)
 from simulations.world.scenario import CLOCKS, CLOCKS_EVERY, Scenario, reconnects, waits_for_silence
 from simulations.world.world import World
 
@@ -71,6 +79,7 @@ class RunOutcome(NamedTuple):
 def run(scenario: Scenario) -> RunOutcome:
     """Run a scenario to its end, or to its first trouble."""
     limits = [*(OF_PRUNING if scenario.gateways else ()), *(NARROW if scenario.narrow else ())]
+    limits += OF_SLIDING if scenario.acting else ()
     limits += OF_ORDER if scenario.ordered else ()
     limits += OF_CELLS if scenario.ordered and not scenario.synced else ()
     limits += OF_PROCESSES if scenario.narrow and scenario.has_processes_alone else ()
@@ -82,8 +91,7 @@ def _run(scenario: Scenario) -> RunOutcome:
     checks = Checks()
     world = World(scenario, checks, start_us=scenario.start_us)
     settled = 0
-    if scenario.operated:
-        plan_entries(world)
+    plan_entries(world)
     try:
         list(disturbed(world))
         if not world.trouble:

@@ -27,19 +27,20 @@ from lasp_edge.protocol.topics import Topics
 from simulations.world.broker import NOWHERE, SNAPSHOT_STEPS, LastWill, VirtualBroker
 from simulations.world.device import VirtualDevice, lets_go
 from simulations.world.disk import AgentDisk, FileDisk, MemoryDisk
-from simulations.world.entry_checks import ENTRIES, not_replaced
 from simulations.world.faults import FAST_US, START_US, STEP_US
 from simulations.world.lander import TERMS
 from simulations.world.landing import SinkMessage
 from simulations.world.links import TO_BROKER, Addresses, LegMessage, Links
 from simulations.world.observer import Observer
 from simulations.world.operator import SimulatedOperator
+from simulations.world.peer_checks import heard
 from simulations.world.process import STORE_ERRORS
 from simulations.world.programs import CALLED, LIVE, plan_of, sources_of
 from simulations.world.recordings import Recordings
 from simulations.world.scenario import Scenario
 from simulations.world.sensors import Sensors
 from simulations.world.sinks import AnySink, sinks_of
+from simulations.world.value_checks import wrong_calls
 from simulations.world.workload import ALONE_RATE, LIVE_RATE, RECORD_RATE, rate_at, record
 
 IN_FLIGHT = 20
@@ -251,7 +252,7 @@ class World:
                 self.links.send(message)
         if self.observer is not None:
             self.observer.ticked(self, device, unsent_one)
-        _note_calls(self, device)
+        self.trouble += wrong_calls(device, self.now_us)
 
     def connect(self, key: str, device: VirtualDevice) -> None:
         """Connect a device; whoever has its client id is thrown out."""
@@ -347,9 +348,7 @@ class World:
         if misses or self.step_number < device.deaf_until:
             return
         try:
-            device.take(topic, payload, self.now_us)
-            if ENTRIES in topic:
-                self.trouble += not_replaced(device, payload)
+            self.trouble += heard(self.devices, device, (topic, payload), self.now_us)
         except STORE_ERRORS:
             self.end(key, device, steps=2)
         except Exception as error:  # noqa: BLE001 - this is what is looked for
@@ -362,15 +361,6 @@ class World:
             landed = [sink.lander.commands for sink in self.sinks]
             for message in self.operator.repeated(landed, held):
                 self.route(message)
-
-
-def _note_calls(world: World, device: VirtualDevice) -> None:
-    """Look at what the handlers of a device were called for in its turn."""
-    for name, inputs in CALLED:
-        if device.acted.get(name) == inputs:
-            world.trouble.append(f"{device.name}: a handler was called twice for one inputs")
-        device.acted[name] = inputs
-    CALLED.clear()
 
 
 def _note_vouch(world: World, frame: VouchFrame) -> None:

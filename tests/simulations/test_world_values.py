@@ -1,0 +1,26 @@
+"""The laws of a device's values, of its clock and of what it keeps find what breaks them."""
+
+import pytest
+
+from simulations.planted import of_values
+from simulations.planted.bug import BUGS
+from simulations.planted.hunt import hunt
+
+
+@pytest.mark.parametrize(
+    ("bug", "seed", "trouble"),
+    [
+        (of_values.a_level_that_changed_is_looked_at_with_the_next_value, 20, "levelled is on"),
+        (of_values.a_set_that_became_smaller_is_not_folded_again, 432, "of held_here"),
+        (of_values.values_of_the_fleet_count_before_its_devices_are_in, 511, "of 1 devices"),
+        (of_values.who_is_cut_off_takes_all_others_for_silent, 96, "it has been cut off"),
+        (of_values.a_late_delta_brings_samples_back, 10, "of samples before, and it is news"),
+        (of_values.a_queue_outlives_a_fold_of_the_whole_set, 794, "of held_here"),
+        (of_values.a_process_measures_no_jump_from_the_one_before, 973, "which has jumped"),
+        (of_values.the_stored_time_never_goes_back, 273, "and its store by"),
+    ],
+)
+def test_a_planted_bug_of_values_is_found(bug, seed, trouble):
+    caught = hunt(BUGS[bug.__name__], [seed])
+    assert caught is not None
+    assert trouble in caught.trouble
