@@ -39,6 +39,7 @@ from simulations.world.narrow import (
     narrowed,
 )
 from simulations.world.scenario import CLOCKS, CLOCKS_EVERY, Scenario, reconnects, waits_for_silence
+from simulations.world.shown_checks import check_shown
 from simulations.world.world import World
 
 SETTLE_STEPS = 900
@@ -98,6 +99,8 @@ def _run(scenario: Scenario) -> RunOutcome:
             settled = _settle(world)
         if not world.trouble:
             checks.at_the_end(world)
+        if not world.trouble:
+            check_shown(world)
         if waits_for_silence(scenario) and not world.trouble:
             check_absence(world)
         former = scenario.ordered and order_of(scenario).differs  # what it sent is refused for ever

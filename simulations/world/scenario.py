@@ -96,6 +96,8 @@ that short runs come to the end of it: later ones are left out, and panes are pr
 SILENT, SILENT_S, SILENT_STEPS = 0.1, 3, 45
 """The part of the seeds without any streams in which the promise of a silent source follows the
 clock, after how many seconds, and the least steps of these."""
+SHOWN, SHOWN_US = 0.08, 3 * SECOND_US
+"""The part of the seeds in which devices publish values for people, and how often they do."""
 OPERATED = 0.08
 """The part of the seeds in which operators change a window."""
 ORDERED = 0.12
@@ -153,6 +155,7 @@ class Scenario:
         apart: devices do not hear each other, as behind a broker whose rules keep them apart.
         named: the names of the devices, where they are given; `size` is their number.
         operated: operators change a window of its program; see `entries`.
+        shown: devices publish their values for people, and the fleet's; see `shown_checks`.
     """
 
     seed: int
@@ -189,6 +192,7 @@ class Scenario:
     silent_s: int = 0
     named: tuple[str, ...] = ()
     operated: bool = False
+    shown: bool = False
 
     @property
     def names(self) -> list[str]:
@@ -222,8 +226,10 @@ class Scenario:
 
     def settings(self) -> Settings:
         """Return the settings of its agents."""
-        more = {"live_items": LIVE_ITEMS} if self.scans or self.ordered else {}
+        more: dict[str, Any] = {"live_items": LIVE_ITEMS} if self.scans or self.ordered else {}
         more |= {"lateness_us": SOON_LATENESS_US} if self.soon else {}
+        if self.shown:
+            more |= {"results_us": SHOWN_US, "home_assistant": "homeassistant"}
         more |= {"source_silent_us": self.silent_s * SECOND_US} if self.silent_s else {}
         retain_us = self.retain_s * SECOND_US
         return Settings.paced(self.interval_s, self.commit_s, retain_us=retain_us, **more)
@@ -252,6 +258,7 @@ def scenario_of(seed: int, kinds: tuple[str, ...] = tuple(KINDS)) -> Scenario:
         scans=random.random() < 0.1,  # noqa: PLR2004
         narrow=later.random() < 0.15,  # noqa: PLR2004
         operated=Random(f"{seed} operated").random() < OPERATED,
+        shown=Random(f"{seed} shown").random() < SHOWN,
     )
     torn = Random(f"{seed} torn")
     if scenario.scans and "torn_commit" in kinds and torn.random() < TORN:

@@ -29,6 +29,7 @@ EXTRAS = (
     "archive",
     "acting",
     "operated",
+    "shown",
     "scans",
     "ordered",
     "synced",

@@ -5,6 +5,8 @@ import pytest
 from simulations.planted import of_values
 from simulations.planted.bug import BUGS
 from simulations.planted.hunt import hunt
+from simulations.world.run import run
+from simulations.world.scenario import Scenario
 
 
 @pytest.mark.parametrize(
@@ -24,3 +26,7 @@ def test_a_planted_bug_of_values_is_found(bug, seed, trouble):
     caught = hunt(BUGS[bug.__name__], [seed])
     assert caught is not None
     assert trouble in caught.trouble
+
+
+def test_what_devices_show_people_stands_where_nothing_goes_wrong():
+    assert run(Scenario(seed=4, size=3, steps=30, shown=True, keyed=True)).trouble == ()
