@@ -155,10 +155,10 @@ class SimulatedKeeper:
         self._take_rows(changes.rows)
         self._history |= changes.history
         self._results |= changes.result_parts
-        self.state = changes.state or self.state
+        before, self.state = self.state, changes.state or self.state
         if changes.rows:
-            terms = (self._roster, self._lead_us)
-            self.wrong += wrong_rows(changes.rows, self.state, *terms)
+            terms = (before, self.state, self._roster, self._lead_us)
+            self.wrong += wrong_rows(changes.rows, *terms)
         if changes.panes_below and self.state.frontier_us is not None:
             self.pruned = self.state.frontier_us, changes.panes_below
 

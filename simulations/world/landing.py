@@ -34,6 +34,8 @@ BEATS = f"/{FRAME_KINDS[BeatFrame.kind].topic}/"
 HELLOS = f"/{FRAME_KINDS[HelloFrame.kind].topic}/"
 """Stands in the topics of devices that ask who they were."""
 
+KEPT = 8
+"""Beats of a device of which it is known what they state of its clock."""
 FULL_TAKES = 2
 """Messages that a link takes in a step while it is full."""
 Inbox = Sequence[tuple[str, bytes, bool]]
@@ -75,6 +77,8 @@ class VirtualSink(ABC, Generic[AnyLanded_co]):
         has_broker: whether it may connect now.
         named: device and tag of a store of this name -> the last second at which a beat named it.
         hellos: device -> the last second at which it asked who it was.
+        ahead_us: device -> when its last beats came, and how far its clock was ahead of this one's,
+            where it stated one.
         done: device -> which of its beats stated that it has ended, as far as this sink goes.
         logs: device -> beat -> under which logs of operators' entries it was sent, where there are
             any that change windows.
@@ -100,6 +104,7 @@ class VirtualSink(ABC, Generic[AnyLanded_co]):
         self.beats: dict[str, dict[Version, int]] = defaultdict(dict)
         self.named: dict[tuple[str, int], int] = {}
         self.hellos: dict[str, int] = {}
+        self.ahead_us: dict[str, list[tuple[int, int | None]]] = defaultdict(list)
         self.done: dict[str, set[Version]] = defaultdict(set)
         self.logs: dict[str, dict[Version, set[int]]] = defaultdict(dict)
         self.down_until = self.cut_until = self.slow_until = self.due_step = 0
@@ -146,6 +151,9 @@ class VirtualSink(ABC, Generic[AnyLanded_co]):
             self.hellos[beat.about] = self.second
         if not isinstance(beat, BeatFrame):
             return
+        now_us, clock_s = self.clock.read(self.true_us), beat.clock_s
+        ahead_us = None if clock_s is None else clock_s * SECOND_US - now_us
+        self.ahead_us[beat.about] = [*self.ahead_us[beat.about], (self.second, ahead_us)][-KEPT:]
         named = ((beat.about, low.store) for low in beat.lows if low.sink == self.sink)
         self.named |= dict.fromkeys(named, self.second)
         version = Version.of(beat.sender, beat.number)

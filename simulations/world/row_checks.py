@@ -3,7 +3,7 @@
 - it states how far results are final, and how many devices count, as they are durable with it
 - a tentative one waits for nobody who has promised past its end or has ended, and for nobody at all
   before somebody has promised so far; else for each device that was heard lately and has not, if
-  it was not heard by a clock that was ahead
+  one was heard just now, and not by a clock that was ahead
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -15,8 +15,9 @@ from lasp_edge.protocol.status import TENTATIVE
 from lasp_edge.protocol.window_rows import FleetRow
 from lasp_edge.units import SECOND_US
 
-_LATELY_US = 5 * SECOND_US
-"""Microseconds before the newest promise: less than each sink waits for a device that is silent."""
+_LATELY_US = 3 * SECOND_US
+"""Microseconds before a promise that has just come: with those until it is committed they are fewer
+than those for which a sink waits for a device that is silent."""
 
 
 def lead_us(promises: Collection[Promise]) -> int:
@@ -27,6 +28,7 @@ def lead_us(promises: Collection[Promise]) -> int:
 
 def wrong_rows(
     rows: Sequence[FleetRow],
+    before: FleetState,
     state: FleetState,
     roster: Collection[str] | None,
     furthest_us: int,
@@ -35,6 +37,7 @@ def wrong_rows(
 
     Args:
         rows: the rows.
+        before: the state before.
         state: that was committed with them.
         roster: the devices that are expected; None for whichever were heard.
         furthest_us: how far anybody has ever promised, by `lead_us`.
@@ -42,7 +45,7 @@ def wrong_rows(
     promises = state.promises.entries
     expected = {*(promises if roster is None else roster)} - state.membership.retired.keys()
     now_us = lead_us(promises.values())
-    newest_us = max((each.heard_us for each in promises.values()), default=0)
+    newest_us = _newest_us(state)
     for row in rows:
         if (row.frontier_us, row.devices_expected) != (state.frontier_us, len(expected)):
             yield f"{row} was made at {state.frontier_us}, where {sorted(expected)} counted"
@@ -58,6 +61,11 @@ def wrong_rows(
             and promises[device].low_us is not None
             and promises[device].heard_us > newest_us - _LATELY_US
         }
-        is_known = row.end_us <= now_us and newest_us <= now_us + CLOCKS_DIFFER_US
+        is_known = _newest_us(before) < newest_us <= now_us + CLOCKS_DIFFER_US
+        is_known = is_known and row.end_us <= now_us
         if is_known and not lacking <= {*row.excluded}:
             yield f"{row} does not wait for {sorted(lacking)}"
+
+
+def _newest_us(state: FleetState) -> int:
+    return max((each.heard_us for each in state.promises.entries.values()), default=0)

@@ -4,7 +4,7 @@
 - of a gateway's store it names those before it, unless its device has named the present one since
   it asked last who it was
 - the gateway's own topic shows how far windows are final, how many devices count, and who of them
-  is not waited for, as its last turn left it
+  is not waited for, as its last turn left it; and no clock that its device states no more
 - a window's topic shows rows that are durable, the newest revision of each, all of it as it is kept
 """
 
@@ -24,6 +24,8 @@ from lasp_edge.units import SECOND_US
 from simulations.world.landed import LandedState
 from simulations.world.landing import SinkMessage, VirtualSink
 
+_OF_CLOCKS = "timedatectl"
+"""Stands in the words for clocks that contradict each other."""
 _SPARE_S = 4
 """Seconds until a gateway has taken what it hears, at most."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -154,9 +156,21 @@ def _wrong_standing(
     found = {name: shown.get(name) for name in right}
     if found != right:
         yield f"{sink.name} shows {found}, and it is {right}"
+    if any(_OF_CLOCKS in words for words in shown["waiting"]) and not _are_clocks_apart(sink):
+        yield f"{sink.name} shows {shown['waiting']}, and no device states such a clock"
     silent = _silent(sink, lander, expected)
     if silent is not None and shown["except"] != silent:
         yield f"{sink.name} waits for all but {shown['except']}, and {silent} are silent"
+
+
+def _are_clocks_apart(sink: VirtualSink[Any]) -> bool:
+    """Return whether the clock of a device was far from a sink's, by its last beats."""
+    for beats in sink.ahead_us.values():
+        lately = [ahead_us for second, ahead_us in beats if second >= sink.second - _SPARE_S]
+        for ahead_us in [beats[-1][1], *lately]:
+            if ahead_us is not None and abs(ahead_us) > CLOCKS_DIFFER_US - SECOND_US:
+                return True
+    return False
 
 
 def _silent(sink: VirtualSink[Any], lander: LandedState, expected: list[str]) -> list[str] | None:
