@@ -6,8 +6,10 @@ from typing import Any, Final
 
 from device_agent.gateway import store as gateway_store
 from device_agent.gateway.core import GatewayCore
+from device_agent.gateway.finality import TurnFinality
 from device_agent.gateway.kept import FleetChanges, FleetState, KeptEntry
 from device_agent.gateway.panes import FleetPanes
+from device_agent.gateway.results import FleetResults
 from device_agent.gateway.run import GatewayRun
 from device_agent.gateway.store import FleetStore
 from device_agent.gateway.windows import FleetWindows
@@ -15,6 +17,7 @@ from lasp_edge.protocol import frontier
 from lasp_edge.protocol.acceptance import Acceptance, Accepted, PaneRows, Record
 from lasp_edge.protocol.frames import BeatFrame
 from lasp_edge.protocol.frontier import Liveness
+from lasp_edge.protocol.replies import Replies
 from lasp_edge.protocol.window_rows import FleetRow, WindowStart
 from simulations.planted.bug import planted, replaced
 
@@ -187,4 +190,36 @@ def a_window_that_ends_at_the_floor_takes_no_late_reading() -> Iterator[None]:
         return [each for each in found if each + regimes.form_at(each).size_us != floor_us]
 
     with replaced(FleetWindows, "_starts_over", starts_over):
+        yield
+
+
+@_of_gateways
+def an_answer_of_a_gateway_names_the_commit_before_it() -> Iterator[None]:
+    """A gateway's file is cut by one commit, and a device takes what was in it for landed."""
+    right = Replies.owe
+
+    def owe(self: Replies, accepted: Accepted, now_us: int, commit: int = 1) -> None:
+        right(self, accepted, now_us, commit - 1)
+
+    with replaced(Replies, "owe", owe):
+        yield
+
+
+@_of_gateways
+def a_gateway_counts_no_device_that_is_silent() -> Iterator[None]:
+    """A device is silent for long, and people read that the fleet has one less."""
+    right = FleetResults._standing  # noqa: SLF001 - a bug is planted from outside
+
+    def standing(self: FleetResults) -> dict[str, Any]:
+        found = right(self)
+        return {**found, "devices": found["devices"] - len(found["except"])}
+
+    with replaced(FleetResults, "_standing", standing):
+        yield
+
+
+@_of_gateways
+def a_tentative_row_waits_for_nobody() -> Iterator[None]:
+    """A device is behind the others, and nobody reads that windows wait for it."""
+    with replaced(TurnFinality, "missing", lambda _self, _wait_us, _end_us: ()):
         yield

@@ -26,6 +26,9 @@ QUICK = {
     "a_restarted_lander_has_forgotten_who_is_retired": 2,
     "a_final_row_does_not_hear_of_a_lost_store": 251,
     "what_the_present_life_promised_is_all_here": 160,
+    "an_answer_of_a_gateway_names_the_commit_before_it": 1,
+    "a_gateway_counts_no_device_that_is_silent": 15,
+    "a_tentative_row_waits_for_nobody": 0,
 }
 """Bug -> where the hunt begins: the first seed that finds it, or those after it if it moved."""
 
