@@ -64,6 +64,14 @@ _KEPT: Final = (MEMBER, CONTROL, HELD, CUT, MARK)
 """The kinds of row that others do not replace: operators' commands and entries, held starts, and
 of each cut, and of the marks of each cell, the newest."""
 _AT_STEP: Final = "received_us = _received_us AND least(low_us, received_us) = _lead_us"
+_NEWEST: Final = "max(struct(incarnation, nonce, seq, low_us, changed)) OVER (PARTITION BY device)"
+_FURTHEST_FIRST: Final = "low_us DESC NULLS LAST, incarnation DESC, nonce DESC, seq DESC"
+_PLACE: Final = f"row_number() OVER (PARTITION BY device, changed ORDER BY {_FURTHEST_FIRST})"
+_IS_FURTHER: Final = (
+    "_place = 1 AND changed <=> _newest.changed "
+    "AND low_us IS NOT NULL AND coalesce(low_us > _newest.low_us, true)"
+)
+"""The promise by which a device had come further than it promises now."""
 _AT_ONCE: Final = 16
 """Partitions that one commit rewrites: some million rows, which one machine holds."""
 _EPOCH: Final = date(1970, 1, 1)
@@ -132,7 +140,11 @@ def compact(spark: SparkSession, job: Job, dates: Sequence[str], into: str = "")
             others = made.rows(others.toArrow()).frame()
         promises = others.where(one_of("kind", [PROMISE]))
         at_step = sql.expr(_AT_STEP)
+        further = promises.selectExpr("*", f"{_NEWEST} AS _newest", f"{_PLACE} AS _place").where(
+            _IS_FURTHER
+        )
         kept = [
+            further.drop("_newest", "_place"),
             *(promises.join(made.rows(each).frame(), at_step, "leftsemi") for each in _steps(job)),
             others.where(any_of([one_of("kind", _KEPT), is_newest_bookmark(job)])),
             merge.latest(others.where(one_of("kind", (PROMISE, TICK, LIVES))), job.landed_names),

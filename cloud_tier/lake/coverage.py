@@ -20,7 +20,7 @@ from cloud_tier.lake.promises import device_rows
 from cloud_tier.lake.query import selected
 from cloud_tier.lake.tables import MEMBER, PROMISE, TICK, LakeTables
 from crdts import Frontier, Member, Membership, Version
-from crdts.frontier import Promise
+from crdts.frontier import BOTTOM_US, Promise
 from lasp_edge.protocol.frontier import Coverage, Listening, Liveness, Tick, advance, void
 from lasp_edge.protocol.waiting import DEAD_AFTER_US, Step, steps_of
 
@@ -186,7 +186,7 @@ def liveness_of(rows: Iterable[Mapping[str, Any]], control: int | None = None) -
             another log only shows that its device is there. None without parameters.
     """
     promises, membership = Frontier(), Membership()
-    ticks: dict[str, Tick] = {}
+    ticks, furthest_us = dict[str, Tick](), dict[str, int]()
     for row in rows:
         version = Version(row["incarnation"], row["nonce"], row["seq"])
         if row["kind"] == TICK:
@@ -199,8 +199,10 @@ def liveness_of(rows: Iterable[Mapping[str, Any]], control: int | None = None) -
             promise = promise_in(row)
             if control is not None and row["changed"] != control:
                 promise = void(promise)
+            elif (row.get("furthest_us") or BOTTOM_US) > (promise.low_us or BOTTOM_US):
+                furthest_us[row["device"]] = row["furthest_us"]
             promises |= Frontier({row["device"]: promise})
-    return Liveness(promises, ticks, membership, host_us=host_us())
+    return Liveness(promises, ticks, membership, {}, host_us(), furthest_us)
 
 
 def host_us() -> int:

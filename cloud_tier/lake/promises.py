@@ -33,10 +33,14 @@ Select = Callable[[str], pa.Table]
 
 
 def device_rows(select: Select) -> list[dict[str, Any]]:
-    """Return all member commands, and of all other rows the newest of each device or lander."""
+    """Return all member commands, and of all other rows the newest of each device or lander.
+
+    Beside a promise, how far its device has promised under the same log: `furthest_us`.
+    """
     named = ", ".join(LANDED)
     query = (
-        f"SELECT {named} FROM (SELECT {named}, row_number() OVER (PARTITION BY kind, device, "  # noqa: S608 - ours
+        f"SELECT {named}, furthest_us FROM (SELECT {named}, max(low_us) OVER (PARTITION BY kind, "  # noqa: S608 - ours
+        "device, changed) AS furthest_us, row_number() OVER (PARTITION BY kind, device, "
         f"lander ORDER BY {_NEWEST_FIRST}) AS place FROM source "
         f"WHERE {_IS_NO_PANE} AND {one_of('kind', DEVICE_KINDS)}) "
         f"WHERE place = 1 OR kind = '{MEMBER}'"

@@ -130,13 +130,14 @@ class GatewayCore:
         former: tuple[FormerStore, ...] = (),
     ) -> None:
         state = self._state = keeper.restored()
-        self._acceptance, self._terms = acceptance, terms
+        self._acceptance, self._terms, self.elsewhere = acceptance, terms, acceptance.elsewhere
         self.replies = Replies(acceptance, sender, former)
-        self.elsewhere = acceptance.elsewhere
         acceptance.ancestors = frozenset(store_tag(each.store) for each in former)
         acceptance.membership |= state.membership
         acceptance.witness.read(state.witnessed.values())
-        self._liveness = Liveness(state.promises, {}, acceptance.membership)
+        self._liveness = Liveness(
+            state.promises, {}, acceptance.membership, furthest_us=state.furthest
+        )
         self.coverage = advance(state.frontier_us, self._liveness, *terms[:2])
         self._regimes = FleetRegimes(plan, state.control)
         if plan.parameters:
@@ -151,10 +152,8 @@ class GatewayCore:
             [*state.steps, *steps], None
         )
         self._served, self._ticks, self._begun = served_by(plan), 0, state.begun
-        self._lost, self._owed, self._earlier = (
-            *(state.lost, state.owed),
-            earlier_of(state.promises.entries, state.earlier),
-        )
+        self._lost, self._owed = state.lost, state.owed
+        self._earlier = earlier_of(state.promises.entries, state.earlier)
         until = (passed_of(state, every, terms.retain_us), terms.retain_us, waits)
         self.windows = FleetWindows(self._regimes, self._panes, keeper, state.held, *until)
         self.windows.promised(steps, None)
@@ -261,6 +260,7 @@ class GatewayCore:
             self._lost,
             self._owed,
             self._earlier,
+            self._liveness.furthest_us,
         )
 
     def _witnessed(self) -> Mapping[str, str]:

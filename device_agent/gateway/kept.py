@@ -66,6 +66,7 @@ class FleetState(NamedTuple):
             from when on that has all its readings.
         owed: retired device -> up to which time windows lack what it may still send.
         earlier: device -> its lives before the present one.
+        furthest: device -> how far it had promised, where it promises less now.
     """
 
     frontier_us: int | None = None
@@ -80,6 +81,7 @@ class FleetState(NamedTuple):
     lost: Mapping[str, tuple[int, int]] = MappingProxyType({})
     owed: Mapping[str, int] = MappingProxyType({})
     earlier: Mapping[str, EarlierLives] = MappingProxyType({})
+    furthest: Mapping[str, int] = MappingProxyType({})
 
 
 @dataclass

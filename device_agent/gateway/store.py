@@ -61,8 +61,9 @@ STORE_ID, PROGRAM, FRONTIER, SERVED = "store", "program", "frontier", "served"
 SUMMARY = "summary"
 """Facts: the id of the file, what its windows mean, how far results are final, and of which."""
 CONTROL, HELD, BEGUN, LOST, OWED = "control", "held", "begun", "lost", "owed"
-EARLIER = "earlier"
-"""Facts: the log of parameters, windows that wait or lack readings, promises of earlier lives."""
+EARLIER, FURTHEST = "earlier", "furthest"
+"""Facts: the log of parameters, windows that wait or lack readings, promises that were greater."""
+_OF_DEVICES: Final = (BEGUN, LOST, OWED, EARLIER, FURTHEST)
 COMMITS, FORMER = "commits", "former"
 """Facts: how many commits were made under the present id, and the ids and commits before it."""
 
@@ -138,7 +139,7 @@ _FACTS: Final[dict[str, tuple[str, Callable[[Any], str]]]] = {
     "served": (SERVED, lambda served: json.dumps(sorted(served))),
     "control": (CONTROL, lambda log: encode(log).hex()),
     "held": (HELD, json.dumps),
-    **{name: (name, lambda each: json.dumps(dict(each))) for name in (BEGUN, LOST, OWED, EARLIER)},
+    **{name: (name, lambda each: json.dumps(dict(each))) for name in _OF_DEVICES},
 }
 """Field of the state -> its fact, and the text of its value."""
 
@@ -181,8 +182,7 @@ class FleetStore(HistoryFile):
         """Return the state that a core starts with."""
         facts, rows = self.facts(), self._rows
         frontier, control, served = facts.get(FRONTIER), facts.get(CONTROL), facts.get(SERVED)
-        of_devices = (BEGUN, LOST, OWED, EARLIER)
-        by_device = {name: json.loads(facts.get(name, "{}")) for name in of_devices}
+        by_device = {name: json.loads(facts.get(name, "{}")) for name in _OF_DEVICES}
         promises = {
             device: Promise(Version(*version), low_us, bool(done), heard_us)
             for device, *version, low_us, done, heard_us in rows("SELECT * FROM promise")
@@ -204,6 +204,7 @@ class FleetStore(HistoryFile):
             {name: tuple(each) for name, each in by_device[LOST].items()},
             by_device[OWED],
             {name: EarlierLives(*each) for name, each in by_device[EARLIER].items()},
+            by_device[FURTHEST],
         )
         return self._state
 

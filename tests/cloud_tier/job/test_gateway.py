@@ -153,6 +153,30 @@ def test_rows_go_on_to_name_a_silent_device_that_is_waited_for_anew(spark, tmp_p
     assert revised == [(20, ()), (40, ("pi-1",)), (30, ()), (40, ()), (50, ("pi-1",))]
 
 
+def test_who_promised_less_before_a_restart_has_sent_all_up_to_where_it_had_promised(
+    spark, tmp_path
+):
+    """So no row names it there, also where the job dies once the promise is in `lattice`."""
+    plan, roster = waiting_program(), ROSTER[:2]
+    lake = LakeUnderTest(spark, plan, tmp_path, dead_after_us=MINUTE_US, roster=roster)
+    gateway = GatewayUnderTest(plan, terms=WaitingTerms(roster, MINUTE_US))
+    device, other = Sensor(plan, "pi-0"), Sensor(plan, "pi-1")
+    late_us = BEGIN_US + MINUTE_US // 2
+    steps = [[*device.send(BEGIN_US, -60 * SECOND_US), *other.send(BEGIN_US, -60 * SECOND_US)]]
+    steps.append([device.promise(None, late_us), *other.send(late_us, -60 * SECOND_US)])
+    other.measure(20, BEGIN_US + 5 * SECOND_US)
+    steps.append([*other.send(late_us, -60 * SECOND_US)])
+    for number, rows in enumerate(steps):
+        for each in (lake, gateway):
+            each.step([*rows, tick(number + 1, BEGIN_US + number * 15 * SECOND_US)])
+        if number:
+            compact(spark, lake.job, ["1970-01-01"])
+            lake.restart()
+            gateway.restart()
+    assert gateway_rows(gateway) == lake_rows(lake)
+    assert {(row.status, row.excluded) for row in gateway.rows} == {("final", ())}
+
+
 def waiting_program():
     """Return a program with windows that wait as long as the sink says, not at all, and for all."""
     program = Program("waits")
