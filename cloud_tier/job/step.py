@@ -293,6 +293,8 @@ def append_windows(spark: SparkSession, step_windows: StepWindows, finality: Ste
     placed = None if panes.few is None else panes.few.num_rows * step_windows.slides
     is_small = placed is not None and placed <= _MOST_PLACED
     written = stored.window_rows(job, step_windows.starts_by_window, may_be_few=is_small)
+    if panes.are_none and written.are_none:
+        return 0  # most steps of a fleet that measures nothing, of which Spark would make no row
     with frames(spark, few=written.few is not None) as made:
         rows = windows.recomputed(
             made, panes.rows(made), written.rows(made), step_windows, finality

@@ -40,6 +40,11 @@ class StoredRows(NamedTuple):
     where: str
     few: pa.Table | None
 
+    @property
+    def are_none(self) -> bool:
+        """Whether there is no such row."""
+        return self.few is not None and not self.few.num_rows
+
     def rows(self, made: Frames) -> Selection:
         """Return the rows, read by Spark unless they are few and all that they are joined with."""
         if made.few and self.few is not None:

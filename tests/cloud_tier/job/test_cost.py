@@ -5,6 +5,7 @@ import pytest
 from simulations.benchmarks.cloud_rows import fleet_rows, greenhouse, landed
 from simulations.benchmarks.cloud_steps import Machine
 from tests.cloud_tier.lakes import LakeUnderTest
+from tests.cloud_tier.support_devices import BEGIN_US, SECOND_US, Device, rooms, tick
 
 pytestmark = pytest.mark.spark
 
@@ -32,3 +33,16 @@ def test_warm_step_compiles_no_class_and_is_three_jobs(spark, tmp_path):
     # It lets a tenth of them go at once, in a thread of its own.
     known = spark._jsparkSession.sharedState().statusStore().executionsCount()
     assert known <= 2 * REMEMBERED, "what Spark keeps of each step grows"
+
+
+def test_step_of_a_fleet_that_measures_nothing_is_one_job(spark, tmp_path):
+    """Which reads the batch: there is neither a pane nor a row in what the frontier passes."""
+    lake, scheduler = LakeUnderTest(spark, rooms(), tmp_path), spark.sparkContext._jsc.sc()
+    device, counts = Device(lake.program, "pi-0"), []
+    for number in (1, 2):
+        at_us = BEGIN_US + number * 3_600 * SECOND_US
+        before = scheduler.dagScheduler().numTotalJobs()
+        lake.step([device.promise(at_us, at_us), tick(number, at_us)])
+        assert lake.known.frontier == at_us
+        counts.append(scheduler.dagScheduler().numTotalJobs() - before)
+    assert counts == [1, 1]
