@@ -120,14 +120,15 @@ def test_windows_in_a_lost_stretch_name_its_device_and_others_do_not(
     house, spark, monkeypatch, few
 ):
     """The next life promises before it knows that the lost one had more."""
-    if not few:
-        monkeypatch.setattr(frames, "MOST_ROWS", 0)
     house.land(house.promises(LOST, 150, life=2))
     assert not house.named()
     compact(spark, house.lake.job, ["1970-01-01"])
     house.restart()
     before = house.names()
-    house.land(house.promises(LOST, 150, life=2, until_s=135))
+    with monkeypatch.context() as patch:
+        if not few:
+            patch.setattr(frames, "MOST_ROWS", 0)
+        house.land(house.promises(LOST, 150, life=2, until_s=135))
     revised = {at: (before[at][0] + 1, "revised", LOST) for at in (110, 120, 130, 140)}
     assert house.names() == {**before, **revised}
     assert house.named("slid") == {110, 130, 150}
