@@ -41,12 +41,13 @@ def lake(spark, tmp_path):
     return LakeUnderTest(spark, PROGRAM, tmp_path, roster=["pi-0"])
 
 
-def read(device, value, at_s, room="attic"):
-    """Return the rows that one reading makes."""
+def read(device, value, at_s, room="attic", *, variable=False):
+    """Return the panes that one reading makes, and perhaps the entry of the variable."""
     tags = {"room": room}
-    return device.accept(
+    *panes, entry = device.accept(
         [Reading(device.name, "temperature", value, START_US + seconds(at_s), tags)]
     )
+    return [*panes, entry] if variable else panes
 
 
 def test_shuffled_repeated_and_rebatched_rows_give_the_true_windows(spark, tmp_path, monkeypatch):
@@ -83,7 +84,7 @@ def test_window_goes_from_tentative_to_final_to_revised(lake):
     assert lake.statuses()["by_room", "attic", START_US] == ["tentative"]
     lake.step([device.promise(START_US + MINUTE_US, BEGIN_US)])
     assert lake.known.frontier == recorded_frontier(lake.lake) == START_US + MINUTE_US
-    late = [*read(device, 30.0, 2), *read(device, 20.0, 2, "cellar")]
+    late = [*read(device, 30.0, 2), *read(device, 20.0, 2, "cellar", variable=True)]
     lake.step(late)
     rows = lake.revisions("by_room", START_US, "attic")
     assert [row["status"] for row in rows] == ["tentative", "final", "revised"]
@@ -250,7 +251,8 @@ def test_window_that_is_longer_than_retention_becomes_final(spark, tmp_path):
 
 def test_batch_that_died_between_commits_is_done_again(lake, monkeypatch):
     device, end_us = Device(PROGRAM, "pi-0"), START_US + 2 * MINUTE_US
-    rows = [*read(device, 20.0, 1), device.promise(end_us, BEGIN_US), tick(1, BEGIN_US)]
+    rows = read(device, 20.0, 1, variable=True)
+    rows += [device.promise(end_us, BEGIN_US), tick(1, BEGIN_US)]
 
     def die(*_):
         raise RuntimeError("killed")
