@@ -14,7 +14,7 @@ from tests.end_to_end.support_site import Site
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.broker]
 DEVICES = ["iot-device-01", "iot-device-02", "iot-device-03"]
 LINES = 2_000
-LASTS_S = 8.0
+LASTS_S = 4.0
 SEED = 5
 REASONS = {
     "incarnation too far ahead",
