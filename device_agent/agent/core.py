@@ -174,12 +174,13 @@ class Core(AgentParts):
         self.agent.now_us = now_us
         self.part_list.tick(now_us)
         changes = self.prepare_commit()
-        if changes or self._notes.is_over(now_us):
+        is_changed = bool(changes)  # it is asked for once: most ticks change nothing
+        if is_changed or self._notes.is_over(now_us):
             self._notes.begin(now_us)
             self.part_list.add_notes(changes)
-            changes = self.prepare_commit()  # some notes are changes of what is stored
+            is_changed = bool(self.prepare_commit())  # some notes are changes of what is stored
         # A part that raised when it was asked for its changes may have some now.
-        return bool(changes or (self.part_list.owes_changes and self.prepare_commit()))
+        return is_changed or (self.part_list.owes_changes and bool(self.prepare_commit()))
 
     def prepare_commit(self, *, with_notes: bool = False) -> Changes:
         """Return what must be committed before anything is published; see `committed`.

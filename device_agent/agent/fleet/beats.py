@@ -229,8 +229,9 @@ class Beats(Part):
         if _are_owed(self._answers, self._agent.beats, lows, now):
             return True
         if self._passes is None:
-            panes = [_panes_of(each, self._spans_us) for each in (lows, now)]
-            return content != last or panes[0] != panes[1]
+            if content != last or lows == now:
+                return content != last
+            return _panes_of(lows, self._spans_us) != _panes_of(now, self._spans_us)
         # Nobody joins panes; how far sources have come travels with each answer, too.
         if content._replace(seq=0, highs=()) != last._replace(seq=0, highs=()):
             return True
