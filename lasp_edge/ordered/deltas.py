@@ -129,6 +129,21 @@ def without_same(delta: Delta, alike: Same) -> Delta:
     }
 
 
+def changed(inserted: Delta, delta: Delta) -> Delta:
+    """Return what leads from nothing to a content and a delta of it; other events are the same.
+
+    >>> changed({1: (None, "x"), 2: (None, "y")}, {1: ("x", None), 3: (None, "z")})
+    {2: (None, 'y'), 3: (None, 'z')}
+    """
+    found = dict(inserted)
+    for place, (_, new) in delta.items():
+        if new is None:
+            found.pop(place, None)
+        else:
+            found[place] = (None, new)
+    return found
+
+
 def differences(before: dict[str, Delta], after: dict[str, Delta]) -> dict[str, Delta]:
     """Return how the streams change, of which these were the outputs before and after."""
     found = {

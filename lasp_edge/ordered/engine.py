@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from lasp_edge.event import Event, StreamItem
 from lasp_edge.ordered.cells import CELL_US, CellId
 from lasp_edge.ordered.cutting import CutPolicy
-from lasp_edge.ordered.deltas import Delta, differences, follow
+from lasp_edge.ordered.deltas import Delta, changed, differences, follow
 from lasp_edge.ordered.graph import StreamGraph
 from lasp_edge.ordered.inputs import (
     InputCell,
@@ -306,14 +306,14 @@ class StreamEngine:
             The difference of what both say, and the states of both at its end.
         """
         cells = self._cells_in(cut.time_us, cut.end_us)
-        graph, inputs = self._plan.graph, self._plan.events
-        items = inserted_cells(inputs, cells)
+        graph, items = self._plan.graph, inserted_cells(self._plan.events, cells)
         old = self._replays.replayed(graph, cut._replace(states=was), items)
+        changes: dict[str, Delta] = {}
         for where, came in inside:
             cell = cells.setdefault(where, {})
-            if self._put(where, cell, came, {}, retracted):
+            if self._put(where, cell, came, changes.setdefault(where.event, {}), retracted):
                 self._put_cell(where, cell, cut.end_us)
-        items = inserted_cells(inputs, cells)
+        items = items | {name: changed(items[name], delta) for name, delta in changes.items()}
         new = self._replays.replayed(graph, cut._replace(states=now), items)
         return differences(old.given, new.given), old.states, new.states
 
