@@ -17,7 +17,7 @@ from device_agent.agent.settings import Settings
 from simulations.world.device import VirtualDevice
 from simulations.world.faults import STEP_US
 from simulations.world.programs import ALERT_ABOVE, ALERT_BELOW, HEARD, STALE_S
-from simulations.world.scenario import reconnects
+from simulations.world.scenario import reconnects, waits_for_silence
 from simulations.world.value_checks import hasty_acts
 from simulations.world.world import World
 
@@ -30,6 +30,8 @@ SILENT_STEPS = STALE_S + 30
 """Steps after which a silent device is left out: its time, and some beats that are on their way."""
 WATCHED_STEPS = 20
 """Steps for which it is watched that it stays left out."""
+CALLED_STEPS = 3
+"""Steps in which a handler is called for a value that has moved: it is, once in a second."""
 BACK_STEPS = 40
 """Steps after which a device that is back counts again."""
 
@@ -81,6 +83,25 @@ class ActingChecks:
             mean = total / count if count else 0
             if is_on != (mean > (ALERT_BELOW if is_on else ALERT_ABOVE)):
                 world.trouble.append(f"{device.name}: its alert is on: {is_on}, at {mean}")
+
+
+def check_acting(world: World) -> None:
+    """Look at the calls of handlers in a settled world, and in some at who is silent."""
+    _check_calls(world)
+    if waits_for_silence(world.scenario) and not world.trouble:
+        check_absence(world)
+
+
+def _check_calls(world: World) -> None:
+    """Demand that each handler of a settled world was called for the value that its fold has."""
+    world.fast_until = 0
+    for _ in range(CALLED_STEPS):
+        world.step()
+    for device in world.running() if not world.trouble else ():
+        values = device.core.acting.values
+        for name, inputs in device.acted.items():
+            if values.is_ready(name) and inputs != values.inputs(name, ""):
+                world.trouble.append(f"{device.name} has not called a handler for what {name} is")
 
 
 def check_absence(world: World) -> None:

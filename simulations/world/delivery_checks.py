@@ -1,6 +1,7 @@
 """What must hold of how a device delivers, whatever its link and its sinks do.
 
 - who connects again takes no sink for silent: a connection that ended left nothing unanswered
+- nor anybody for connected whom it has not heard since
 - what did not leave is as if it never had: it is due at once, and has not been tried
 - what is over leaves in the next tick, where the link takes it and each sink has room
 - what was acknowledged to a source is durable: it is there after a crash
@@ -38,6 +39,8 @@ def check_connection(world: World, device: VirtualDevice) -> None:
             world.trouble.append(
                 f"{device.name} takes {sink.name} for silent over a connection that ended"
             )
+    if others := device.core.agreements.others():
+        world.trouble.append(f"{device.name} has just connected, and takes {others} for connected")
     if device.unkept:
         world.trouble.append(f"{device.name} acknowledged {device.unkept} lines, and has lost them")
 

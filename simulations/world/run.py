@@ -15,7 +15,7 @@ from lasp_edge.language.halves import shares_of
 from lasp_edge.ordered.gathering import OrderedRecord
 from lasp_edge.protocol.commands import CommandLog
 from lasp_edge.units import SECOND_US
-from simulations.world.acting import check_absence
+from simulations.world.acting import check_acting
 from simulations.world.again_checks import check_again
 from simulations.world.age_checks import check_rest
 from simulations.world.checks import Checks
@@ -38,7 +38,7 @@ from simulations.world.narrow import (
     OF_SLIDING,
     narrowed,
 )
-from simulations.world.scenario import CLOCKS, CLOCKS_EVERY, Scenario, reconnects, waits_for_silence
+from simulations.world.scenario import CLOCKS, CLOCKS_EVERY, Scenario, reconnects
 from simulations.world.shown_checks import check_shown
 from simulations.world.world import World
 
@@ -101,8 +101,8 @@ def _run(scenario: Scenario) -> RunOutcome:
             checks.at_the_end(world)
         if not world.trouble:
             check_shown(world)
-        if waits_for_silence(scenario) and not world.trouble:
-            check_absence(world)
+        if scenario.acting and not world.trouble:
+            check_acting(world)
         former = scenario.ordered and order_of(scenario).differs  # what it sent is refused for ever
         former = former or _waits_for_ever(world)
         if not world.trouble and _is_watched(scenario) and not former:

@@ -22,13 +22,16 @@ from simulations.world.world import World
 SHOWN_STEPS: Final = 12
 """Steps in which all that is new is shown: two rounds of results, and the wait of who speaks."""
 _COLUMNS: Final = {"mean": ("count", "total_q"), "max": ("max_q",)}
+_LOSES: Final = frozenset({"loss", "mute"})
+"""What keeps from the broker what a device has published, where it does not connect again."""
 _STRANGE: Final = frozenset({"hostile", "clone", "forged_hello"})
 
 
 def check_shown(world: World) -> None:
     """Let all be shown, and compare it with what devices hold."""
     scenario = world.scenario
-    is_late = scenario.faults.delayed or world.seen["held_up"] or not reconnects(scenario)
+    is_late = bool(scenario.faults.delayed or world.seen["held_up"])
+    is_late = is_late or (not reconnects(scenario) and bool(_LOSES & world.seen.keys()))
     if not scenario.shown or is_late or _STRANGE & world.seen.keys():
         return
     world.fast_until = 0

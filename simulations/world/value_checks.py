@@ -104,7 +104,9 @@ def _of_fleet(device: VirtualDevice) -> Iterator[str]:
         if kind is None:
             continue
         rows = partials_of_fleet(device, fold)
-        found = core.results.fleet()[name]
+        found, having = core.results.fleet()[name], _having(device, fold)
+        if (agreed := core.agreements.all()[name].devices) != having:
+            yield f"{device.name} counts {agreed} devices of {name}, and {having} have an entry"
         if fold.keyed and found.keys() != rows.keys():
             yield f"{device.name} has {sorted(found)} of {name}, and its entries {sorted(rows)}"
         for key, result in found.items():
@@ -112,6 +114,13 @@ def _of_fleet(device: VirtualDevice) -> Iterator[str]:
             devices = sum(partial != combined(kind, []) for partial in rows.get(key, []))
             if (result.partial, result.devices) != (total, devices):
                 yield f"{device.name} holds {result} of {name} {key!r}: {total} of {devices}"
+
+
+def _having(device: VirtualDevice, fold: DynamicFold) -> int:
+    """Return how many devices that are not retired have an entry."""
+    entries = device.core.samples.published[fold.source.name].entries._entries  # noqa: SLF001 - all
+    names = {other for shard in entries for other in shard.entries}
+    return len(names.difference(device.core.commands.known.membership.retired))
 
 
 def partials_of_fleet(device: VirtualDevice, fold: DynamicFold) -> dict[str, list[Any]]:
