@@ -164,7 +164,12 @@ def _wrong_standing(
 
 
 def _are_clocks_apart(sink: VirtualSink[Any]) -> bool:
-    """Return whether the clock of a device was far from a sink's, by its last beats."""
+    """Return whether the clock of a device was far from a sink's, by its last beats.
+
+    What a beat stated when it came may be another thing in the next turn, where the sink's is set.
+    """
+    if sink.clock.wrong or sink.clock.was_wrong:
+        return True
     for beats in sink.ahead_us.values():
         lately = [ahead_us for second, ahead_us in beats if second >= sink.second - _SPARE_S]
         for ahead_us in [beats[-1][1], *lately]:
