@@ -14,7 +14,7 @@
   no store can know of any more (`unreported`)
 """
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from hashlib import sha256
 from typing import Any
 
@@ -88,7 +88,7 @@ class Checks:
         self._last_seq: dict[Replica, int] = {}
         self._digests: dict[tuple[str, str], set[int]] = defaultdict(set)
         self._looked_at: dict[tuple[int, str], int] = {}
-        self._repeated = Counter[tuple[str, str]]()
+        self._repeated_us: dict[tuple[str, str], int] = {}
         self._answered: dict[Sink, tuple[int, int, int]] = {}
         self._versions: dict[tuple[int, str, str, int], Version] = {}
 
@@ -110,7 +110,7 @@ class Checks:
         elif type(frame) is BeatFrame:
             self._beat(world, device, frame)
         if self.quiet:
-            check_quiet(world, device, frame, self._repeated)
+            check_quiet(world, device, frame, self._repeated_us)
 
     def _beat(self, world: World, device: VirtualDevice, frame: BeatFrame) -> None:
         for report in frame.reports:

@@ -188,10 +188,12 @@ def _kept_by_the_broker(sink: AnySink) -> Iterator[str]:
 def unfinished(world: World, sink: AnySink) -> Iterator[str]:
     """Yield the windows that are tentative though nothing more will come for them.
 
-    Whoever has ended promises the end of the last window that its own program has.
+    Whoever has ended promises the end of the last window that has a reading of its own, and that
+    its own program has. Whoever is not on a roster is not waited for, ended or not.
     """
     lander, plans = sink.lander, [device.plan for device in world.devices.values()]
-    promises = [lander.promises.entries.get(device) for device in _expected(sink)]
+    expected = _expected(sink)
+    promises = [lander.promises.entries.get(device) for device in expected]
     has_begun = lander.coverage.frontier is not None
     if not has_begun or not all(promise is not None and promise.done for promise in promises):
         return
@@ -199,15 +201,21 @@ def unfinished(world: World, sink: AnySink) -> Iterator[str]:
         row = rows[-1]
         if not all(at.window in plan.windows for plan in plans):
             continue
-        if row.status == TENTATIVE and row.devices_in and not _is_ahead(world, lander, row):
+        devices = {device for device, _ in _contributions(lander, row)}
+        if row.status == TENTATIVE and devices & {*expected} and not _is_ahead(world, lander, row):
             yield f"all have ended for {lander.lake}, and {at} is tentative"
+
+
+def _contributions(lander: LandedState, row: FleetRow) -> Iterator[tuple[str, int]]:
+    """Yield (device, start of its pane) of all that a window is made of."""
+    for stream, _, pane_us, name, *_ in lander.panes:
+        if stream == row.stream and row.at.start_us <= pane_us < row.end_us:
+            yield name, pane_us
 
 
 def _is_ahead(world: World, lander: LandedState, row: FleetRow) -> bool:
     """Return whether a window has readings of a clock that was ahead, and was set right."""
-    for stream, _, pane_us, name, *_ in lander.panes:
-        if stream != row.stream or not row.at.start_us <= pane_us < row.end_us:
-            continue
+    for name, pane_us in _contributions(lander, row):
         for key in world.addresses.of.get(name, ()):
             device = world.devices[key]
             high_us = device.core.intake.progress.high_us

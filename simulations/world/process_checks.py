@@ -16,7 +16,6 @@
 - a process that goes on from a store knows at least what the one before it knew when it began
 """
 
-from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
@@ -25,6 +24,7 @@ from device_agent.agent.settings import Settings
 from lasp_edge.protocol.commands import CommandFrame
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import AskFrame, PaneFrame, VariableFrame
+from lasp_edge.protocol.repeating import REPEAT_US
 from simulations.world.device import LINES, TWICE, VirtualDevice
 from simulations.world.faults import STEP_US
 from simulations.world.kept_checks import forgotten
@@ -145,15 +145,15 @@ def _uncaused(world: World, device: VirtualDevice) -> Iterator[str]:
 
 
 def check_quiet(
-    world: World, device: VirtualDevice, frame: Frame, repeated: Counter[tuple[str, str]]
+    world: World, device: VirtualDevice, frame: Frame, repeated_us: dict[tuple[str, str], int]
 ) -> None:
-    """Look at what a device publishes at rest; `repeated` counts its commands there."""
+    """Look at what a device publishes at rest; `repeated_us` has when it repeated each command."""
     if isinstance(frame, PaneFrame | VariableFrame | AskFrame):
         world.trouble.append(f"{device.name} speaks after all is settled: {frame}")
     if isinstance(frame, CommandFrame):
         at = device.name, str(frame.subject)
-        repeated[at] += 1
-        if repeated[at] > 1:  # it was heard, by all
+        since_us, repeated_us[at] = repeated_us.get(at), world.now_us
+        if since_us is not None and world.now_us < since_us + REPEAT_US:  # it was heard, by all
             world.trouble.append(f"{device.name} repeats a command again and again: {frame}")
 
 
