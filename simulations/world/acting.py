@@ -41,20 +41,20 @@ class ActingChecks:
 
     def __init__(self) -> None:
         self._states: dict[tuple[str, int], str] = {}
-        self._known: dict[tuple[str, str], str] = {}
+        self._known: dict[tuple[str, int, str], str] = {}
 
     def published(self, world: World, device: VirtualDevice, topic: str, payload: bytes) -> None:
         """Look at what an alert says."""
         if "/alert/" not in topic or not payload:
             return
         alert = json.loads(payload)
-        known = self._known.get((device.name, alert["alert"]), alert["state"])
-        self._known[device.name, alert["alert"]] = alert["state"]
+        process = (device.name, device.core.replica.nonce)
+        known = self._known.get((*process, alert["alert"]), alert["state"])
+        self._known[*process, alert["alert"]] = alert["state"]
         if known != alert["state"]:
             world.trouble += hasty_acts(device, [alert["fold"]], world.now_us)
         if alert["alert"] != "high":
             return
-        process = (device.name, device.core.replica.nonce)
         before = self._states.get(process, alert["state"])
         self._states[process] = alert["state"]
         value = alert["value"]

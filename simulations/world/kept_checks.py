@@ -8,7 +8,7 @@ that takes this up must give back what the process has in memory: as the next on
 - sinks, with their commits that are not owed to it, sources, totals, and the last block of
   identities of each stream; but who stores that an entry was taken stores after which commit, too
 - what was done about values, who is absent, what the fleet agreed on, how far sources came, what is
-  doubtful, which windows have begun, and which panes are still to be built
+  doubtful, and which windows have begun
 - the time that is trusted, within an hour of that by which the device goes
 """
 
@@ -38,16 +38,12 @@ def forgotten(device: VirtualDevice) -> Iterator[str]:
     restored = kept.restored()
     after = Core(core.agent.plan, device.name, 1, restored, core.agent.settings)
     then, now = _known(after), _known(core)
-    excused = {
-        # They leave with the next entry that is stored as taken.
-        "commits": core.panes.sinks.has_commits and not has_landed,
-        # A process that begins sees that all is there, and notes it.
-        "to be built": not now["to be built"],
-        # They are of what other devices reported, who do so again.
-        "times": device.forgot,
-    }
+    if core.panes.sinks.has_commits and not has_landed:
+        del now["commits"]  # they leave with the next entry that is stored as taken
+    if device.forgot:
+        del now["times"]  # they are of what other devices reported, who do so again
     for name, known in now.items():
-        if then[name] != known and not excused.get(name):
+        if then[name] != known:
             yield f"{device.name} knows {name} {known}, and its store {then[name]}"
     for place in restored.last_blocks:
         if not core.intake.identities.may_be_stored(BlockId(*place)):
@@ -105,7 +101,6 @@ def _known(core: Core) -> dict[str, Any]:
             for stream, from_us in core.panes.memory.begun.items()
             if from_us > core.intake.progress.floor_us  # else no pane lacks anything any more
         },
-        "to be built": core.missing is not None and core.missing.waits,
         "waiting readings": core.agent.clock.waiting,
         "boots": core.timing.boots,
         "settled": core.agreements._settled,  # noqa: SLF001 - no one else has it

@@ -21,6 +21,8 @@ from simulations.world.world import World
 
 SHOWN_STEPS: Final = 12
 """Steps in which all that is new is shown: two rounds of results, and the wait of who speaks."""
+_SHOWN: Final = LOCAL.keys() - {"held_here"} | OF_FLEET.keys()
+"""The values that are looked at: what `held_here` is goes by its samples' ages, too."""
 _COLUMNS: Final = {"mean": ("count", "total_q"), "max": ("max_q",)}
 _LOSES: Final = frozenset({"loss", "mute"})
 """What keeps from the broker what a device has published, where it does not connect again."""
@@ -52,11 +54,11 @@ def _values(device: VirtualDevice) -> dict[tuple[str, str | None], dict[str, Any
     plan, found = device.core.agent.plan, dict[tuple[str, str | None], dict[str, Any]]()
     sets = device.core.samples.sets.held
     for name, fold in plan.local_folds.items():
-        if (kind := LOCAL.get(name)) is None or name == "held_here":
+        if name not in _SHOWN:
             continue
         for key, state in sets[fold.source.name].items():
-            partial = folded(kind, [value for _, value, _ in state.samples()])
-            found[name, key if fold.keyed else None] = _plain(kind, partial)
+            partial = folded(LOCAL[name], [value for _, value, _ in state.samples()])
+            found[name, key if fold.keyed else None] = _plain(LOCAL[name], partial)
     for name, made in plan.dynamic_folds.items():
         if (kind := OF_FLEET.get(name)) is None:
             continue
@@ -115,7 +117,7 @@ def _shown(world: World, device: str | None) -> Iterator[tuple[str, str | None]]
             address = world.topics.result_address(topic)
         except ValueError:
             continue
-        if address.device == device and address.name in LOCAL.keys() | OF_FLEET.keys():
+        if address.device == device and address.name in _SHOWN:
             yield address.name, address.key
 
 

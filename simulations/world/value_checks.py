@@ -191,7 +191,19 @@ def wrong_calls(device: VirtualDevice, true_us: int) -> Iterator[str]:
             yield f"{device.name}: a handler was called twice for one inputs"
         device.acted[name] = inputs
     yield from hasty_acts(device, [name for name, _ in CALLED], true_us)
+    _note_known(device)
     CALLED.clear()
+
+
+def _note_known(device: VirtualDevice) -> None:
+    """Note which values all are in that the fleet had agreed on: from now on devices may go."""
+    core = device.core
+    for name, agreed in (core.agent.facts.settled or {}).items():
+        fold = core.agent.plan.dynamic_folds.get(name)
+        if fold is None or name in device.well_known:
+            continue
+        if len(core.samples.counting(fold).devices) >= agreed.devices:
+            device.well_known.add(name)
 
 
 def hasty_acts(device: VirtualDevice, names: Sequence[str], true_us: int) -> Iterator[str]:
