@@ -219,7 +219,8 @@ def _joined(job: Job, known: MergedState, summary: BatchSummary) -> MergedState:
     """Return the state after a batch's promises, ticks, member commands and control entries."""
     kept = control.liveness_under(known.control, summary.control, known.liveness)
     liveness = kept.joined(summary.liveness)
-    furthest_us = kept.furthest_with(liveness.promises, summary.liveness.promises.entries)
+    before = kept._replace(furthest_us=liveness.furthest_us)  # with those of the batch
+    furthest_us = before.furthest_with(liveness.promises, summary.liveness.promises.entries)
     liveness = liveness._replace(furthest_us=furthest_us)
     steps = promised_steps(summary.device_rows, known.liveness.promises.entries)
     now_us = clock_us(job, known.frontier, liveness)

@@ -75,7 +75,6 @@ __all__ = [
 
 UNKNOWN_STREAM = "unknown stream"
 OF_AN_EARLIER_LIFE = "of an earlier life"
-_FOR_LANDERS = {kind for kind, of in FRAME_KINDS.items() if of.subscribers & Subscriber.LANDER}
 MOST_HELLOS = 1_000
 """Hellos of one segment that are answered, at most; who gets no answer asks again."""
 
@@ -199,7 +198,7 @@ class Acceptance:
             raise RecordRefusedError(str(error)) from None
         frame = self.decode(record.payload)
         kind = FRAME_KINDS[frame.kind]
-        if frame.kind not in _FOR_LANDERS or (kind.topic, frame.about) != address:
+        if not kind.subscribers & Subscriber.LANDER or (kind.topic, frame.about) != address:
             raise RecordRefusedError("not the frame of its topic")
         return frame
 

@@ -101,12 +101,12 @@ class Liveness(NamedTuple):
         promises = self.promises | other.promises
         return Liveness(promises, ticks, members, former_us, host_us, furthest_us)
 
-    def furthest_with(self, promises: Frontier, spoke: Iterable[str]) -> Mapping[str, int]:
+    def furthest_with(self, promises: Frontier, spoke: Mapping[str, Promise]) -> Mapping[str, int]:
         """Return `furthest_us` after some devices spoke, from which follow these promises."""
         found, known = dict(self.furthest_us), self.promises.entries
-        for device in spoke:
+        for device, spoken in spoke.items():
             before_us = _time(known[device].low_us) if device in known else BOTTOM_US
-            most_us = max(before_us, found.pop(device, BOTTOM_US))
+            most_us = max(before_us, _time(spoken.low_us), found.pop(device, BOTTOM_US))
             if most_us > _time(promises.entries[device].low_us):
                 found[device] = most_us
         return found

@@ -1,6 +1,6 @@
 """Bugs of what devices tell each other: entries, digests, agreement, members, time."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from crdts import Frontier, OwnedMap
@@ -169,7 +169,7 @@ def who_promises_less_twice_had_come_no_further_than_in_between() -> Iterator[No
     """Two late readings one after the other: rows name a device that had sent all of them."""
     right = Liveness.furthest_with
 
-    def furthest_with(self: Liveness, promises: Frontier, spoke: Iterable[str]) -> Any:
+    def furthest_with(self: Liveness, promises: Frontier, spoke: Mapping[str, Any]) -> Any:
         return right(self._replace(furthest_us={}), promises, spoke)
 
     with replaced(Liveness, "furthest_with", furthest_with):

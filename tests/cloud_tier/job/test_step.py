@@ -298,7 +298,9 @@ def test_compaction_keeps_the_merged_view_and_repair_finds_nothing_to_do(lake):
     assert lake.job.tables.files(lake.lake.lattice).num_rows == len(dates)
     after = lake.rows(lake.lake.lattice)
     assert len(after) < len(before)
-    assert len({tuple(row[name] for name in ENTRY) for row in after}) == len(after)
+    entries = [tuple(row[name] for name in ENTRY) for row in after if row["kind"] != "promise"]
+    assert len(set(entries)) == len(entries)
+    assert _promises(after) == newest_and_furthest(_promises(before))
     assert repair(lake.spark, lake.job, lake.known) == 0
     known = lake.known
     lake.restart()
@@ -308,6 +310,26 @@ def test_compaction_keeps_the_merged_view_and_repair_finds_nothing_to_do(lake):
 
 
 ENTRY = ("kind", "stream", "key", "pane_us", "device", "incarnation", "nonce")
+
+
+def _promises(rows):
+    """Return (device, life and number, low watermark) of all promises."""
+    version = ("incarnation", "nonce", "seq")
+    promises = [row for row in rows if row["kind"] == "promise"]
+    return {
+        (row["device"], tuple(row[name] for name in version), row["low_us"]) for row in promises
+    }
+
+
+def newest_and_furthest(promises):
+    """Return the newest promise of each device, and the one that was greater, if any was."""
+    kept = set()
+    for device in {device for device, _, _ in promises}:
+        of_device = [each for each in promises if each[0] == device]
+        newest = max(of_device, key=lambda each: each[1])
+        furthest = max(of_device, key=lambda each: (each[2], each[1]))
+        kept |= {newest} | ({furthest} if furthest[2] > newest[2] else set())
+    return kept
 
 
 def _plain_device(program, name="pi-0"):

@@ -217,7 +217,7 @@ def test_a_broker_may_allow_a_user_one_connection(broker, who, apart):
         line = closures.explained("the broker closed the connection", was_up=True)
     for text in (line, ended_by_broker("Session taken over", broker, "x")):
         assert f"another program {who}" in text
-        assert f" {apart} own, or another --name (of a gateway, a lander) or --device" in text
+        assert f" {apart} own, or another {NAMES}" in text
 
 
 def test_a_broker_that_is_frozen_while_nothing_is_sent_is_noticed(tmp_path, connect):
