@@ -69,7 +69,7 @@ def test_a_host_whose_clock_is_behind_keeps_no_lander_from_being_believed(host_u
 def test_a_void_promise_leaves_known_how_far_its_device_had_come_before_a_late_reading():
     known = Liveness(Frontier({"a": said(50, 90)}))
     after = Frontier({"a": said(40, 95, seq=2)})
-    spoken = known._replace(promises=after, furthest_us=known.furthest_with(after, ["a"]))
+    spoken = known._replace(promises=after, furthest_us=known.furthest_with(after, after.entries))
     assert spoken.voided().former_us == {"a": 50}
     assert spoken.voided().voided().former_us == {"a": 50}, "a second entry tells nothing new"
 
@@ -311,7 +311,9 @@ def test_who_goes_back_twice_had_come_as_far_as_before_both_times():
     """Two late readings one after the other: all up to the first promise has been sent."""
     known, furthest = heard(100, 0, a=said(50, 50)), []
     for seq, low in enumerate((40, 30, 45, 50), start=2):
-        after = known.promises | Frontier({"a": said(low, 60, seq=seq)})
-        known = known._replace(promises=after, furthest_us=known.furthest_with(after, ["a"]))
+        spoke = Frontier({"a": said(low, 60, seq=seq)})
+        after = known.promises | spoke
+        furthest_us = known.furthest_with(after, spoke.entries)
+        known = known._replace(promises=after, furthest_us=furthest_us)
         furthest.append(dict(known.furthest_us))
     assert furthest == [{"a": 50}, {"a": 50}, {"a": 50}, {}]
