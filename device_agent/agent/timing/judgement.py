@@ -18,8 +18,9 @@ The claim that has more than half of the weight, with all that lie near it, is t
 alone trusts a plausible wall clock at once, and a jump of it only when that has lasted for
 `wait_us`, or the kernel or the fleet says so. One other clock never corrects a wall clock that is
 plausible and has not jumped, for either may be the wrong one; nor do as many as agree with it.
-While no claim has, the device waits. Where the wall clock is not the one that is trusted, it is
-`ahead` or `behind`, and time is kept without it.
+One other clock that is the only claim counts after `ALONE_US`. While no claim has more, the device
+waits. Where the wall clock is not the one that is trusted, it is `ahead` or `behind`, and time is
+kept without it.
 
     >>> judgement = Judgement(near_us=300, wait_us=900)
     >>> right_us = RELEASED_US + 5_000
@@ -37,7 +38,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from device_agent.agent.clock import ClockReading
-from device_agent.agent.timing.witnesses import WITNESS_WEIGHT, Claim
+from device_agent.agent.timing.witnesses import LONE_WEIGHT, WITNESS_WEIGHT, Claim
 
 State = Literal["trusted", "waiting", "ahead", "behind"]
 
@@ -50,6 +51,9 @@ outweigh it, four do."""
 ANCHOR_US = 86_400_000_000
 """Microseconds for which a jump is measured from the same time before: a clock that stands still,
 or runs more than 0.3 % too fast, jumps in small steps."""
+ALONE_US = 10_000_000
+"""Microseconds for which one other clock must be all that there is before it is trusted: in that
+time the devices that are there speak."""
 LEAST_NEAR_US = 5_000_000
 """Microseconds within which two clocks agree, at least: clocks are reported in whole seconds, and a
 message may be under way for some."""
@@ -86,6 +90,7 @@ class Judgement:
         self._anchor: tuple[int, int] | None = None
         self._contradicted: Claim | None = None
         self._since_us = 0
+        self._alone_us: int | None = None
         self._refuted_us: int | None = None
         self.offset_us: int | None = None
         self.off_us = 0
@@ -113,6 +118,7 @@ class Judgement:
         if unmoved is not None and (fleet is None or fleet.weight <= unmoved.weight):
             return self._trust(wall_us, reading.monotonic_us, afresh=False)
         claims = [claim for claim in (wall, before, fleet) if claim is not None]
+        claims = self._heeded(claims, reading.monotonic_us)
         total = sum(claim.weight for claim in claims)
         for claim in claims:
             support = self._support(claim.offset_us, claims)
@@ -126,7 +132,7 @@ class Judgement:
         """Begin with what the store knows of this boot of the machine."""
         self._boot = reading.boot
         self.offset_us = self._boots.get(reading.boot) if reading.boot else None
-        self._anchor = None
+        self._anchor = self._alone_us = None
         if self.offset_us is not None:
             self._anchor = self.offset_us, reading.monotonic_us
 
@@ -152,6 +158,15 @@ class Judgement:
         if self._anchor is not None or self._past_us is None:
             return 0
         return OWN_WEIGHT if time_us < self._past_us - self._near_us else 0
+
+    def _heeded(self, claims: list[Claim], monotonic_us: int) -> list[Claim]:
+        """Return the claims; none while one other clock is all, and has not been for `ALONE_US`."""
+        if len(claims) != 1 or claims[0].weight != LONE_WEIGHT:
+            self._alone_us = None
+            return claims
+        if self._alone_us is None:
+            self._alone_us = monotonic_us
+        return claims if monotonic_us >= self._alone_us + ALONE_US else []
 
     def _support(self, offset_us: int, claims: list[Claim]) -> int:
         """Return the weight of all claims that agree with an offset."""

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import pytest
 
 from device_agent.agent.clock import ClockReading
-from device_agent.agent.timing.judgement import RELEASED_US, Judgement
+from device_agent.agent.timing.judgement import ALONE_US, RELEASED_US, Judgement
 from device_agent.agent.timing.witnesses import Witnesses
 from lasp_edge.units import SECOND_US
 from tests.device_agent.agents import DAY_US, HOUR_US, MINUTE_US
@@ -84,7 +84,29 @@ def test_a_clock_of_1970_waits_until_it_is_set():
 def test_a_clock_of_1970_is_replaced_by_that_of_a_single_other():
     machine = Machine(off_us=-TRUE_US)
     machine.hears(other=0)
-    assert (machine.look(), machine.error_us) == ("behind", 0)
+    assert (machine.look(), machine.error_us) == ("waiting", None)
+    assert machine.goes_on(ALONE_US - SECOND_US, SECOND_US) == {"waiting"}
+    assert machine.goes_on(SECOND_US, SECOND_US) == {"behind"}
+    assert machine.error_us == 0
+
+
+@pytest.mark.parametrize("peers", [1, 2])
+def test_a_clock_of_1970_does_not_follow_a_wrong_gateway_before_the_devices_have_spoken(peers):
+    machine = Machine(off_us=-TRUE_US)
+    machine.hears(gateway=HOUR_US)
+    seen = {machine.look()} | machine.goes_on(5 * SECOND_US, SECOND_US)
+    machine.hears(**dict.fromkeys(("a", "b")[:peers], 0))
+    seen |= machine.goes_on(5 * SECOND_US, SECOND_US)
+    assert seen == ({"waiting"} if peers == 1 else {"waiting", "behind"})
+    assert machine.error_us == (None if peers == 1 else 0), "one against one: neither is right"
+
+
+def test_each_boot_waits_anew_for_a_second_clock():
+    machine = Machine(off_us=-TRUE_US)
+    machine.hears(gateway=HOUR_US)
+    machine.goes_on(ALONE_US - SECOND_US, SECOND_US)
+    machine.boot = "boot-2"
+    assert machine.goes_on(ALONE_US, SECOND_US) == {"waiting"}
 
 
 @pytest.mark.parametrize("off_us", [2 * DAY_US, 2 * HOUR_US, -2 * HOUR_US])
@@ -251,7 +273,9 @@ def test_after_another_boot_a_clock_behind_the_last_trusted_time_must_stay_as_it
 def test_after_another_boot_a_clock_of_1970_takes_the_time_of_a_lone_peer():
     again = Machine(kept_of(Machine()), "boot-2", off_us=-TRUE_US)
     again.hears(a=0)
-    assert (again.look(), again.error_us) == ("behind", 0)
+    assert again.goes_on(ALONE_US, SECOND_US) == {"waiting"}
+    assert again.goes_on(SECOND_US, SECOND_US) == {"behind"}
+    assert again.error_us == 0
 
 
 def test_a_sleep_is_no_jump():
