@@ -172,13 +172,13 @@ class SimulatedKeeper:
             rows.append(row)
 
     def _note_promises(self, state: FleetState) -> None:
-        """Note how far each device has ever promised: later, it may promise less."""
+        """Note how far each device has promised: later it may promise less, even in one commit."""
         self._lead_us = max(self._lead_us, lead_us(state.promises.entries.values()))
         if state.frontier_us != self.state.frontier_us:
             self.moved_by = state.promises
         for device, promise in state.promises.entries.items():
-            before_us = self.reached_us.get(device, BOTTOM_US)
-            self.reached_us[device] = max(before_us, reach_us(promise))
+            more_us = max(reach_us(promise), state.furthest.get(device, BOTTOM_US))
+            self.reached_us[device] = max(more_us, self.reached_us.get(device, BOTTOM_US))
             lives, life = self._lives_us.setdefault(device, {}), promise.version[:2]
             lives[life] = max(reach_us(promise), lives.get(life, BOTTOM_US))
 

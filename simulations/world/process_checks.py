@@ -21,6 +21,7 @@ from typing import Final
 
 from device_agent.agent.panes.sinks import MOVES, TWO_STORES
 from device_agent.agent.settings import Settings
+from device_agent.agent.timing.judgement import ALONE_US
 from lasp_edge.protocol.commands import CommandFrame
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import AskFrame, PaneFrame, VariableFrame
@@ -54,7 +55,7 @@ CAUSES: Final[dict[str, frozenset[str]]] = {
 happened somewhere; none where nothing has to."""
 _NEVER: Final = ("refused", "doubtful", TWICE)
 """What no reading is where no store was lost, and no stranger has invented another life."""
-HEARS_US = 3 * STEP_US
+HEARS_US = 3 * STEP_US + ALONE_US
 """Microseconds after which a clock that was heard counts, at the latest."""
 WAIT_US = Settings().fence_wait_us
 """Microseconds that a process gives to landers."""
