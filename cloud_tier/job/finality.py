@@ -20,6 +20,7 @@ from lasp_edge.protocol.frontier import (
     is_listening,
 )
 from lasp_edge.protocol.lost_stores import LackingStretches, LostStretch, touching
+from lasp_edge.protocol.owed import owing
 from lasp_edge.protocol.waiting import WindowWaiting
 from lasp_edge.protocol.window_rows import listed
 
@@ -184,6 +185,7 @@ def finality_of(
     led = {n: holding.led_by(waiting.ends_us.get(wait_us)) for n, wait_us in job.waits.items()}
     lead_us = {name: each.lead_us for name, each in led.items()}
     lacking = LackingStretches.of(lives.lost, before, lives.earlier, coverage.expected)
+    lacking = lacking.with_those(owing(lives.owed, liveness))
     missing = MissingDevices(holding, coverage.frontier, lacking.lacking)
     return StepFinality(coverage, due_us, missing, lead_us, holding, lacking)
 

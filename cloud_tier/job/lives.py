@@ -8,6 +8,7 @@ of promises only the newest one of each device stays. So `lattice` has rows of t
     `low_us`                how far the lives of the `device` before its present one had promised
     `now_us`                how far results were final when it was first heard
     `pane_us`, `since_us`   of which stretch readings may be missing; the latter is NULL for none
+    `changed`               up to when a retired device owes readings; NULL for one that owes none
     `seq`                   the row with the greatest counts
 
 A row is written before the batch that it follows from: a batch that dies between the two is done
@@ -24,10 +25,10 @@ from typing import Any, Final, NamedTuple, Self
 
 import pyarrow as pa
 
-from cloud_tier.lake.coverage import promise_in
-from cloud_tier.lake.tables import ABSENT, LIVES, PROMISE, arrow_schema
-from crdts import Frontier
-from crdts.frontier import Promise
+from cloud_tier.lake.coverage import member_in, promise_in
+from cloud_tier.lake.tables import ABSENT, LIVES, MEMBER, PROMISE, arrow_schema
+from crdts import Frontier, Membership
+from crdts.frontier import BOTTOM_US, Promise
 from lasp_edge.protocol.accepted import Begun
 from lasp_edge.protocol.frames import EVERY_WINDOW
 from lasp_edge.protocol.frontier import Liveness
@@ -39,6 +40,7 @@ from lasp_edge.protocol.lost_stores import (
     earlier_of,
     lost_after,
 )
+from lasp_edge.protocol.owed import owed_after
 
 Life = tuple[int, int]
 """The incarnation of a device, and its nonce."""
@@ -50,17 +52,19 @@ class DeviceLives(NamedTuple):
     Attributes:
         earlier: device -> how far they had promised; see `earlier_after`.
         lost: device -> of which stretch readings may be missing; see `lost_after`.
+        owed: retired device -> up to which time it owes readings; see `lasp_edge.protocol.owed`.
         number: of the newest row of the kind `lives`.
     """
 
     earlier: Mapping[str, EarlierLives] = MappingProxyType({})
     lost: Mapping[str, LostStretch] = MappingProxyType({})
+    owed: Mapping[str, int] = MappingProxyType({})
     number: int = 0
 
     @classmethod
     def of(cls, rows: Iterable[Mapping[str, Any]]) -> Self:
         """Return what the newest rows of devices in `lattice` hold."""
-        kept, promises, lost, number = {}, {}, {}, 0
+        kept, promises, lost, owed, number = {}, {}, {}, {}, 0
         for row in rows:
             device = row["device"]
             if row["kind"] == PROMISE:
@@ -70,26 +74,38 @@ class DeviceLives(NamedTuple):
                 number = max(number, row["seq"])
                 if row["since_us"] is not None:
                     lost[device] = (row["pane_us"], row["since_us"])
-        return cls(earlier_of(promises, kept), lost, number)
+                if row["changed"] is not None:
+                    owed[device] = row["changed"]
+        return cls(earlier_of(promises, kept), lost, owed, number)
 
     def rows_after(self, before: "DeviceLives") -> pa.Table:
         """Return rows of `lattice`: what differs from before, for a job that starts again."""
         if self is before:
             return _SCHEMA.empty_table()
+        devices = {*self.earlier, *self.owed, *before.owed}
         rows = [
+            self._row(device)
+            for device in sorted(devices)
+            if any(
+                each.get(device) != known.get(device)
+                for each, known in zip(self[:3], before[:3], strict=True)
+            )
+        ]
+        return pa.Table.from_pylist(rows, _SCHEMA)
+
+    def _row(self, device: str) -> dict[str, Any]:
+        earlier = self.earlier.get(device, _NEVER_HEARD)
+        return (
             dict.fromkeys(LANDED)
             | dict(ABSENT)
             | {"kind": LIVES, "device": device, "seq": self.number, "received_us": 0}
             | {"low_us": earlier.reached_us, "now_us": earlier.unknown_us}
             | dict(zip(("pane_us", "since_us"), self.lost.get(device, ()), strict=False))
-            | {PANE_DATE: _EPOCH}
-            for device, earlier in sorted(self.earlier.items())
-            if earlier != before.earlier.get(device)
-            or self.lost.get(device) != before.lost.get(device)
-        ]
-        return pa.Table.from_pylist(rows, _SCHEMA)
+            | {"changed": self.owed.get(device), PANE_DATE: _EPOCH}
+        )
 
 
+_NEVER_HEARD: Final = EarlierLives(BOTTOM_US, BOTTOM_US)
 _EPOCH: Final = date(1970, 1, 1)
 _SCHEMA: Final = arrow_schema(LANDED).append(pa.field(PANE_DATE, pa.date32()))
 
@@ -100,22 +116,44 @@ def lives_after(
     rows: Iterable[Mapping[str, Any]],
     frontier_us: int | None,
 ) -> DeviceLives:
-    """Return what is known of earlier lives after the promises of a batch.
+    """Return what is known of earlier lives after a batch's promises and member commands.
 
     Args:
         known: before it.
         before: every promise before it.
-        rows: of the batch, at least its promises.
+        rows: of the batch, at least those.
         frontier_us: how far results were final before it; None for nothing yet.
     """
     earlier, lost = known.earlier, known.lost
+    owed = _owed(known.owed, before.membership, rows, frontier_us)
     for came, begun in _by_life(rows, before.promises.entries):
         earlier = earlier_after(earlier, before, came, frontier_us)
         lost = lost_after(lost, begun, earlier)
         before = before._replace(promises=before.promises | Frontier(came))
-    if earlier is known.earlier and lost is known.lost:
+    if earlier is known.earlier and lost is known.lost and owed is known.owed:
         return known
-    return DeviceLives(earlier, lost, known.number + 1)
+    return DeviceLives(earlier, lost, owed, known.number + 1)
+
+
+def _owed(
+    known: Mapping[str, int],
+    before: Membership,
+    rows: Iterable[Mapping[str, Any]],
+    frontier_us: int | None,
+) -> Mapping[str, int]:
+    """Return up to which time retired devices owe readings, after the decisions of a batch."""
+    decided = [(row, member_in(row)) for row in rows if row["kind"] == MEMBER]
+    if not decided:
+        return known
+    members, came = before.copy(), dict[str, int]()
+    for row, member in decided:
+        device = row["device"]
+        members |= Membership({device: member})
+        known_member = before.entries.get(device)
+        is_news = known_member is None or member > known_member  # two landers may write it
+        if row["low_us"] is not None and is_news:
+            came[device] = max(row["low_us"], came.get(device, BOTTOM_US))
+    return owed_after(known, members, came, frontier_us)
 
 
 def _by_life(

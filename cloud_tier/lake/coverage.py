@@ -188,13 +188,11 @@ def liveness_of(rows: Iterable[Mapping[str, Any]], control: int | None = None) -
     promises, membership = Frontier(), Membership()
     ticks, furthest_us = dict[str, Tick](), dict[str, int]()
     for row in rows:
-        version = Version(row["incarnation"], row["nonce"], row["seq"])
         if row["kind"] == TICK:
             tick = Tick(row["seq"], Listening(row["now_us"], row["since_us"]))
             ticks[row["lander"]] = max(tick, ticks.get(row["lander"], tick))
         elif row["kind"] == MEMBER:
-            member = Member(row["control"], row["retired"], version)
-            membership |= Membership({row["device"]: member})
+            membership |= Membership({row["device"]: member_in(row)})
         elif row["kind"] == PROMISE:
             promise = promise_in(row)
             if control is not None and row["changed"] != control:
@@ -226,6 +224,12 @@ def promised_steps(
             newest[device] = promise
             news.append(promise)
     return steps_of(news)
+
+
+def member_in(row: Mapping[str, Any]) -> Member:
+    """Return the decision on a device that a row of `landing` or `lattice` holds."""
+    version = Version(row["incarnation"], row["nonce"], row["seq"])
+    return Member(row["control"], row["retired"], version)
 
 
 def promise_in(row: Mapping[str, Any]) -> Promise:

@@ -109,6 +109,7 @@ def _commands(row: CommandRows) -> Iterable[RowBatch]:
                 "device": device,
                 "control": control,
                 "retired": retired,
+                "low_us": row.owed_us.get(device),
                 "received_us": row.received_us,
                 **version._asdict(),
             },

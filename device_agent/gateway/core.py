@@ -21,7 +21,6 @@ from device_agent.gateway.finality import (
     EVERY_END,
     TurnFinality,
     lacking_stretches,
-    owed_after,
     passed_of,
     served_by,
     was_left_out,
@@ -46,6 +45,7 @@ from lasp_edge.protocol.frontier import (
     is_listening,
 )
 from lasp_edge.protocol.lost_stores import earlier_after, earlier_of, lost_after, unvoided
+from lasp_edge.protocol.owed import owed_after
 from lasp_edge.protocol.replies import Replies
 from lasp_edge.protocol.sinks import store_tag
 from lasp_edge.protocol.waiting import (
@@ -198,8 +198,8 @@ class GatewayCore:
         steps = self._join_liveness(accepted, listening)
         terms = (self._liveness, self._terms.roster, self._terms.dead_after_us)
         self.coverage = advance(before_us, *terms, self._listen_us)
-        retired, reached_us = before.membership.retired, self._acceptance.reached_us
-        self._owed = owed_after(self._owed, retired, self._liveness, before_us, reached_us)
+        members = self._liveness.membership
+        self._owed = owed_after(self._owed, members, accepted.owed_us, before_us)
         self._join_waiting(steps, before_us)
         finality = TurnFinality(
             self.coverage,

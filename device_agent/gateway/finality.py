@@ -5,13 +5,12 @@ from functools import cached_property
 from typing import Final
 
 from crdts.frontier import BOTTOM_US, Promise
-from crdts.membership import NEVER
 from device_agent.gateway.kept import FleetState
 from lasp_edge.language.declarations import Window
 from lasp_edge.language.fleet_regimes import StartSpan
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.acceptance import Begun
-from lasp_edge.protocol.frontier import AwaitedDevices, Coverage, Liveness, reach_us
+from lasp_edge.protocol.frontier import AwaitedDevices, Coverage, Liveness
 from lasp_edge.protocol.limits import EARLIEST_PANE_US, LATEST_PANE_US
 from lasp_edge.protocol.lost_stores import (
     EarlierLives,
@@ -20,45 +19,14 @@ from lasp_edge.protocol.lost_stores import (
     is_renamed,
     touching,
 )
+from lasp_edge.protocol.owed import owing
 from lasp_edge.protocol.spans import PassedFrontier
 from lasp_edge.protocol.status import TENTATIVE
 from lasp_edge.protocol.waiting import WindowWaiting
 from lasp_edge.protocol.window_rows import FleetRow, listed
-from lasp_edge.units import SECOND_US
 
 EVERY_END: Final = range(EARLIEST_PANE_US, LATEST_PANE_US)
 """The ends of all windows: those at which is looked where a program before left some out."""
-
-
-def owed_after(
-    known: Mapping[str, int],
-    retired: Collection[str],
-    after: Liveness,
-    frontier_us: int | None,
-    reached_us: Mapping[str, int],
-) -> Mapping[str, int]:
-    """Return up to which time retired devices owe readings of windows that do not wait for them.
-
-    A device owes what windows had passed without it when it was retired, and what it had promised
-    to another sink by then: all up to that time, where no beat gives less. It owes nothing where
-    nothing of it counts.
-
-    Args:
-        known: what they owed before.
-        retired: who was retired before.
-        after: what is known now.
-        frontier_us: how far results were final before.
-        reached_us: how far each has promised, to whichever sink.
-    """
-    members, now_us = after.membership, after.host_us
-    passed_us = _time(frontier_us)
-    found = {device: us for device, us in known.items() if device in members.retired}
-    for device, version in members.retired.items():
-        if device not in retired and version > NEVER:
-            decided_us = (members.entries[device].control + 1) * SECOND_US  # at the latest
-            until_us = decided_us if now_us is None else min(decided_us, now_us)
-            found[device] = max(reached_us.get(device, until_us), passed_us)
-    return known if found == known else found
 
 
 def lacking_stretches(
@@ -78,20 +46,13 @@ def lacking_stretches(
     Args:
         lost: see `lost_after`.
         before: the same before the present turn.
-        owed: see `owed_after`.
+        owed: see `lasp_edge.protocol.owed`.
         expected: the devices that count.
         known: what is known of devices.
         earlier: see `earlier_after`.
         begun: which windows lack readings of devices, before the present turn and after it.
     """
-    promises, former_us = known.promises.entries, known.former_us
-    found = LackingStretches.of(lost, before, earlier, expected)
-    owing = []
-    for device, until_us in owed.items():
-        since_us = max(reach_us(promises.get(device)), former_us.get(device, BOTTOM_US))
-        owing += [(device, (since_us, until_us))] if since_us < until_us else []
-    if owing:
-        found = found._replace(lacking=[*found.lacking, *owing])
+    found = LackingStretches.of(lost, before, earlier, expected).with_those(owing(owed, known))
     made = _made_since(*begun)
     return found._replace(grown=_spanning(found.grown, made)) if made else found
 
@@ -244,10 +205,6 @@ class TurnFinality:
         """Return who is missing in a window of this X that ends then."""
         led = self._devices.led_by(self.coverage.frontier, self.waiting.ends_us.get(wait_us))
         return led.before(end_us)
-
-
-def _time(time_us: int | None) -> int:
-    return BOTTOM_US if time_us is None else time_us
 
 
 def served_by(plan: Plan) -> frozenset[int]:

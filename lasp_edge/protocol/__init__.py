@@ -19,6 +19,7 @@ acceptance         what a lander takes, refuses and acknowledges
 lake_columns       the columns that the lake's tables have of their own
 window_rows        a row of a window, in a lake or a gateway; its columns are declared there, once
 listening          a sink's clock, and since when it listens
+owed               what retired devices still owe
 spans, frontier    which windows hold a pane; up to when all panes of all live devices have come
 status             tentative, final, revised: how a window row's status and revision follow
 streams, inputs    ids of streams; digests of what a result was made from

@@ -50,6 +50,7 @@ from lasp_edge.protocol.kinds import FRAME_KINDS, Subscriber, decode
 from lasp_edge.protocol.limits import FUTURE_US, LANDED_DEVICES, LATEST_PANE_US
 from lasp_edge.protocol.lives import Lives
 from lasp_edge.protocol.overheard import Overheard
+from lasp_edge.protocol.owed import owed_until
 from lasp_edge.protocol.repeating import Repeating
 from lasp_edge.protocol.shards import key_shard
 from lasp_edge.protocol.sharing import RepairFrame, SharedFrame
@@ -369,7 +370,9 @@ class Acceptance:
             self.membership |= new.membership
             if self.control is not None and self.control.hear(new.control):
                 accepted.promises, accepted.begun = Frontier(), {}  # of the log before
-            accepted.rows.append(CommandRows(new, now_us))
+            owed_us = owed_until(new.membership, now_us, self.reached_us)
+            accepted.rows.append(CommandRows(new, now_us, owed_us))
+            accepted.owed_us |= owed_us
             accepted.commands |= new
         is_newest = new == self.commands.about(frame.subject)
         self._repeating.hear(frame.subject, now_us, is_newest=is_newest)

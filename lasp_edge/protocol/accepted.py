@@ -1,6 +1,8 @@
 """The outcome of a sink's messages: rows, promises, answers that are owed, and what was refused."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import NamedTuple
 
 from crdts import Frontier, Lattice
@@ -41,10 +43,16 @@ class EntryRows(NamedTuple):
 
 
 class CommandRows(NamedTuple):
-    """What operators decided of one device or parameter, that was not known yet."""
+    """What operators decided of one device or parameter, that was not known yet.
+
+    Attributes:
+        owed_us: a retired device -> up to which time it may have sent to others what it has not
+            sent here (`lasp_edge.protocol.owed`).
+    """
 
     commands: CommandLog
     received_us: int
+    owed_us: Mapping[str, int] = MappingProxyType({})
 
 
 Rows = PaneRows | EntryRows | CommandRows
@@ -84,6 +92,7 @@ class Accepted:
         known: the devices of which an entry or presence came, or was kept by the broker.
         hellos: those to be answered with the state known then, by asker and subject.
         commands: those of operators that were not known yet.
+        owed_us: of these, see `CommandRows`.
         overtaken: the devices of which an earlier life speaks that may be alive: they are to ask.
         refused: by topic and reason.
         lost: the greatest commit of this store that a device repeats and that is not in it; 0 for
@@ -100,6 +109,7 @@ class Accepted:
     known: set[str] = field(default_factory=set)
     hellos: dict[tuple[str, str], HelloFrame] = field(default_factory=dict)
     commands: CommandLog = field(default_factory=CommandLog)
+    owed_us: dict[str, int] = field(default_factory=dict)
     overtaken: set[str] = field(default_factory=set)
     refused: dict[tuple[str, str], Refusal] = field(default_factory=dict)
     lost: int = 0

@@ -166,6 +166,11 @@ class LackingStretches(NamedTuple):
         known = [(device, known_stretch(each, earlier[device])) for device, each in counting]
         return cls(counting, known, grown(before, lost, earlier))
 
+    def with_those(self, more: Iterable[tuple[str, LostStretch]]) -> "LackingStretches":
+        """Return the same with further stretches in `lacking`."""
+        several = [*more]
+        return self._replace(lacking=[*self.lacking, *several]) if several else self
+
 
 def touching(stretches: Iterable[tuple[str, LostStretch]], start_us: int, end_us: int) -> set[str]:
     """Return the devices with a stretch that a window shares some time with."""

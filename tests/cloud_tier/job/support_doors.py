@@ -93,10 +93,13 @@ class Fleet:
         cell = {"items": packed(cell), "received_us": self.now_us}
         return row("pane", device, life, 7, self._seq, **where, **cell)
 
-    def retired(self, device):
-        """Return an operator's command."""
+    def retired(self, device, owed_s=None):
+        """Return an operator's command, and up to when the device had promised to another sink."""
         self._seq += 1
-        return row("member", device, 1, 7, self._seq, control=self._seq, retired=True)
+        columns = {"control": self._seq, "retired": True}
+        if owed_s is not None:
+            columns["low_us"] = FIRST_US + owed_s * SECOND_US
+        return row("member", device, 1, 7, self._seq, **columns)
 
     def promises(self, promised_s, *, done=False, life=1, until_s=None):
         """Return what all devices promise, or each by its name.

@@ -5,6 +5,7 @@ from decimal import Decimal
 import pytest
 
 from cloud_tier.job.maintenance import compact
+from cloud_tier.lake.coverage import liveness_of
 from device_agent.gateway.core import WaitingTerms
 from lasp_edge import Program, folds
 from lasp_edge.protocol.window_rows import COUNTED, FleetRow, WindowStart
@@ -205,6 +206,50 @@ class Sensor(Device):
         """Return all that it has not sent, and its promise."""
         rows, self.unsent = self.unsent, []
         return [*rows, self.promise(now_us - behind_us, now_us)]
+
+
+def steps_with_a_retired_device(plan):
+    """Return the rows of four steps: pi-1 is retired at 90 s, and has come to 40 s here."""
+    device, slow = Sensor(plan, "pi-0"), Sensor(plan, "pi-1")
+    time_us = [BEGIN_US + seconds * SECOND_US for seconds in range(0, 140, 10)]
+    for each_us in time_us[:12]:
+        device.measure(20, each_us)
+    for each_us in time_us[:4]:
+        slow.measure(21, each_us)
+    at, retired = (slow.incarnation, slow.nonce, 10_000), {"control": 1, "retired": True}
+    first, again = (
+        row("member", "pi-1", *at, **retired, low_us=each_us) for each_us in (time_us[9], 0)
+    )
+    return [
+        [*slow.send(time_us[4], 0), *device.send(time_us[4], 0), tick(1, time_us[4])],
+        [first, tick(2, time_us[9])],
+        [device.promise(time_us[12], time_us[12]), again, tick(3, time_us[12])],
+        [slow.promise(time_us[9], time_us[13]), tick(4, time_us[13])],
+    ]
+
+
+@pytest.mark.parametrize("is_restarted", [False, True])
+def test_a_retired_device_is_named_until_it_has_sent_what_it_owes(spark, tmp_path, is_restarted):
+    """It had promised as far as that to another sink; a second lander writes the decision, too."""
+    plan, roster = waiting_program(), ["pi-0", "pi-1"]
+    lake = LakeUnderTest(spark, plan, tmp_path, roster=roster)
+    gateway = GatewayUnderTest(plan, terms=WaitingTerms(roster))
+    names = []
+    for number, rows in enumerate(steps_with_a_retired_device(plan), 1):
+        lake.step(rows)
+        gateway.acceptance.membership |= liveness_of(rows).membership
+        gateway.step(rows)
+        assert gateway_rows(gateway) == lake_rows(lake), f"after step {number}"
+        newest = {each.at: each for each in gateway.rows if each.at.window == "sure"}
+        names.append({(at.start_us - BEGIN_US) // SECOND_US: newest[at].excluded for at in newest})
+        if is_restarted and number == 2:
+            compact(spark, lake.job, ["1970-01-01"])
+            lake.restart()
+            gateway.restart()
+    nobody, late = dict.fromkeys(range(0, 40, 10), ()), ("pi-1",)
+    assert names[0] == names[1] == nobody
+    assert names[2] == nobody | dict.fromkeys(range(40, 90, 10), late) | {90: (), 100: (), 110: ()}
+    assert names[3] == dict.fromkeys(range(0, 120, 10), ())
 
 
 def test_windows_wait_alike_over_restarts_and_compactions(spark, tmp_path):

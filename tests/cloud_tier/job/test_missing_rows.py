@@ -7,6 +7,7 @@ from cloud_tier.job import results as results_module
 from cloud_tier.job import streams as streams_module
 from cloud_tier.job.maintenance import compact
 from cloud_tier.job.opened import OpenTables
+from cloud_tier.lake.coverage import liveness_of
 from cloud_tier.lake.lake import Lake
 from lasp_edge.protocol.limits import NEVER_US
 from tests.cloud_tier.job.support_doors import DEVICES, FIRST_US, SECOND_US, TERMS, Fleet, dies
@@ -200,6 +201,22 @@ def test_rows_of_a_stretch_that_a_lost_store_may_have_had_name_its_device(
     fleet.check()
     assert names(fleet) == {105: AWAY, 110: AWAY, 120: AWAY, 140: ""}
     assert len(revisions(fleet)[105]) == len(before[105]) + 1, "it is written again once"
+
+
+def test_a_retired_device_is_named_as_far_as_it_owes_readings_until_it_has_sent_them(
+    spark, tmp_path
+):
+    fleet = Fleet(spark, tmp_path, terms=SILENT)
+    fleet.land([fleet.reads(device, 5 + n, n, "a") for n, device in enumerate(DEVICES)], 20)
+    fleet.gateway.acceptance.membership |= liveness_of([fleet.retired(AWAY)]).membership
+    fleet.land([fleet.retired(AWAY, owed_s=60)])
+    fleet.restart()
+    fleet.land([fleet.reads("pi-0", at_s, at_s) for at_s in (30, 55, 90)], dict.fromkeys(HERE, 100))
+    fleet.check()
+    assert names(fleet) == {6: "", 7: "", 30: AWAY, 55: AWAY, 90: ""}
+    fleet.land([], {AWAY: 60})
+    fleet.check()
+    assert {*names(fleet).values()} == {""}
 
 
 def test_rows_that_time_brings_once_all_others_are_done_name_the_silent_one(spark, tmp_path):

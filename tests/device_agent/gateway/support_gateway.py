@@ -90,6 +90,8 @@ def accepted_of(plan, rows):
         elif row["kind"] == "member":
             member = Member(row["control"], row["retired"], version)
             accepted.commands |= CommandLog(Membership({row["device"]: member}))
+            if row.get("low_us") is not None:
+                accepted.owed_us[row["device"]] = row["low_us"]
         elif row["kind"] == "tick":
             listening = max(listening or Listening(0, 0), Listening(row["now_us"], row["since_us"]))
     return accepted, listening

@@ -8,6 +8,7 @@ from crdts.membership import NEVER
 from device_agent.gateway.core import WaitingTerms
 from lasp_edge.protocol.acceptance import Record
 from lasp_edge.protocol.frames import BeatFrame
+from lasp_edge.protocol.owed import owed_until
 from lasp_edge.protocol.sinks import SinkLow
 from lasp_edge.protocol.status import TENTATIVE
 from lasp_edge.protocol.topics import topic_of
@@ -55,10 +56,13 @@ class Site:
 
     def decides(self, control, *, retired, version=(1, 1, 900)):
         """Retire the slow device, or admit it."""
-        members = Membership({"slow": Member(control, retired, Version(*version))})
-        self.gateway.acceptance.membership |= members
+        decided = Membership({"slow": Member(control, retired, Version(*version))})
+        acceptance = self.gateway.acceptance
+        acceptance.membership |= decided
         self.ticks += 1
-        member = {**row("member", "slow", *version), "control": control, "retired": retired}
+        until_us = owed_until(decided, at(self.now_s), acceptance.reached_us)
+        columns = {"control": control, "retired": retired, "low_us": until_us.get("slow")}
+        member = {**row("member", "slow", *version), **columns}
         self.step(member, tick(self.ticks, at(self.now_s)))
 
     def retires_unheard(self, at_s, **version):

@@ -276,7 +276,7 @@ def test_a_member_command_is_taken_once_and_says_nothing_of_the_devices_life():
     commands = [command(2, seq=5), command(2, seq=5), command(3, retired=False)]
     found = accepted(*commands)
     assert found.rows == [
-        CommandRows(command(2, seq=5).commands(), NOW_US),
+        CommandRows(command(2, seq=5).commands(), NOW_US, {"pi-0": 3 * SECOND_US}),
         CommandRows(command(3, retired=False).commands(), NOW_US),
     ]
     assert found.answers == {}
