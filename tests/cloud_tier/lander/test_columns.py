@@ -5,6 +5,7 @@ from dataclasses import replace
 from cloud_tier.lander.columns import LandedColumns
 from lasp_edge.protocol.frames import EVERY_WINDOW
 from lasp_edge.protocol.frontier import Listening, Tick
+from lasp_edge.protocol.sinks import SinkLow
 from tests.cloud_tier.support_devices import rooms
 from tests.lasp_edge.protocol.support_frames import (
     BEGIN_US,
@@ -85,6 +86,15 @@ def test_a_member_command_becomes_a_row_with_columns_of_its_own():
     )
     assert (row["incarnation"], row["nonce"], row["seq"]) == (*ME[:2], 5)
     assert (row["changed"], row["done"]) == (None, None)
+
+
+def test_a_row_of_a_retirement_says_how_far_the_device_had_promised_to_whichever_sink():
+    (unheard,) = rows(command(2, seq=5))
+    assert unheard["low_us"] == 3_000_000, "nobody knows, so all up to the decision in second 2"
+    decided = rows(replace(beat(1, 10), lows=(SinkLow("other", 7, 30),)), command(2, seq=5))
+    assert [row["low_us"] for row in decided if row["kind"] == "member"] == [30]
+    (_, admitted) = rows(command(2, seq=5), command(3, retired=False))
+    assert admitted["low_us"] is None
 
 
 def test_the_newest_promise_becomes_one_row_heard_when_it_first_came():
