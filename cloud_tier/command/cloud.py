@@ -34,6 +34,7 @@ from cloud_tier.lake.failed import note_failure
 from cloud_tier.lake.status import JOB_LOCK, note_start
 from cloud_tier.lake.tables import LakeTables
 from cloud_tier.lander.child import LanderChild
+from cloud_tier.lander.segments import begun_log
 from cloud_tier.spark.driver import kill
 from cloud_tier.spark.master import check_master, is_one_machine, runs_elsewhere
 from cloud_tier.spark.session import MEANING, spark_session
@@ -151,9 +152,8 @@ def _prepared(
     patience: Patience,
 ) -> int:
     """Merge into a lake that no other job merges into."""
-    is_new = lake.is_local and not Path(lake.landing).exists()
-    prepare(plan, lake)
-    if is_new:  # a name that was mistyped shows
+    begun = begun_log(arguments.log_dir or Path(lake.log)) if broker else None
+    if prepare(plan, lake, begun):  # a name that was mistyped shows
         teller(arguments)(f"made a new lake in {lake.root}")
     kept = kept_days(lake)
     if kept is not None and arguments.retain_days > kept:

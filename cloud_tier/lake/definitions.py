@@ -9,6 +9,7 @@ of an older definition of the same name are left out.
 import json
 import logging
 from collections import defaultdict
+from pathlib import Path
 from shlex import quote
 from typing import Final
 
@@ -17,7 +18,7 @@ from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import DeltaError
 
 from cloud_tier.lake.coverage import host_us
-from cloud_tier.lake.query import in_one_line, selected
+from cloud_tier.lake.query import gone, in_one_line, selected
 from cloud_tier.lake.shared import SharedMeaning, described, meaning_of, stored
 from cloud_tier.lake.tables import PROGRAMS, LakeTables, arrow_schema
 from cloud_tier.lake.torn import mend_tables
@@ -39,16 +40,37 @@ Known = dict[tuple[str, str], tuple[int, str]]
 """(kind, name) -> (revision, description) of the newest definitions."""
 
 
-def prepare(plan: Plan, lake: LakeTables) -> None:
+def is_made(lake: LakeTables) -> bool:
+    """Return whether a start has made a lake here; one of its tables may be gone since.
+
+    Raises:
+        DeltaError, OSError: its store does not answer.
+    """
+    return any(map(DeltaTable.is_deltatable, (lake.programs, lake.landing)))
+
+
+def prepare(plan: Plan, lake: LakeTables, begun: Path | None = None) -> bool:
     """Make a lake ready for a program: its tables, and what the results in them mean.
+
+    Args:
+        plan: of the program.
+        lake: its tables are made where they are missing.
+        begun: a lander's log with segments of the lake. A disk that is not mounted leaves an empty
+            directory in its place, so then no lake is made.
+
+    Returns:
+        Whether it has made a new lake.
 
     Raises:
         UsageError: the lake holds another program's results, or has another format; nothing was
             written then.
-        EnvironmentLacks: it cannot be written; the disk may be full.
+        EnvironmentLacks: it cannot be written; the disk may be full. Or it is gone.
     """
     lake.make_place()
     try:
+        is_new = not is_made(lake)
+        if is_new and begun is not None:
+            raise EnvironmentLacks(_gone(lake, begun))
         for torn in mend_tables(lake):
             log.warning("%s", torn)
         if DeltaTable.is_deltatable(lake.programs):
@@ -59,6 +81,13 @@ def prepare(plan: Plan, lake: LakeTables) -> None:
     except (DeltaError, OSError) as error:
         why = f"--lake {lake.root} cannot be written: {in_one_line(error)}"
         raise EnvironmentLacks(why) from error
+    return is_new
+
+
+def _gone(lake: LakeTables, log_: Path) -> str:
+    aside = f"mv {quote(str(log_))} {quote(f'{log_}.former')}"
+    begin = f"to begin a new one, type: {aside} (devices send again what they keep)"
+    return f"{gone(lake.root)}, and the log {log_} has segments of it; {begin}"
 
 
 def program_of(lake: LakeTables) -> str | None:

@@ -74,3 +74,8 @@ def no_table(root: str, name: str) -> str:
     start = f"`lasp-edge cloud MODULE:PROGRAM --broker URL --lake {root}`"
     text = f"no lake with a table {name!r} in {root}: name its directory with --lake"
     return f"{text}, or start {start} to make one"
+
+
+def gone(root: str) -> str:
+    """Return that a lake is not there any more, as where its disk is not mounted."""
+    return f"the lake {root} is gone (`findmnt -T {quote(root)}` shows whether its disk is mounted)"

@@ -15,14 +15,14 @@ from typing import Any, Final, Protocol
 
 from deltalake.exceptions import DeltaError
 
-from cloud_tier.lake.definitions import prepare
-from cloud_tier.lake.query import in_one_line
+from cloud_tier.lake.definitions import is_made, prepare
+from cloud_tier.lake.query import gone, in_one_line
 from cloud_tier.lake.shared import overheard
-from cloud_tier.lake.tables import LakeTables
+from cloud_tier.lake.tables import LakeTables, LakeUnreadable
 from cloud_tier.lander.columns import LandedColumns
 from cloud_tier.lander.landing import Landing
 from cloud_tier.lander.run import LanderRun, SegmentPace
-from cloud_tier.lander.segments import Log
+from cloud_tier.lander.segments import Log, begun_log
 from crdts import Replica
 from lasp_edge.errors import UsageError
 from lasp_edge.language.fleet_regimes import FleetRegimes
@@ -139,7 +139,7 @@ class LanderProcess:
 
     Raises:
         UsageError: the log cannot be written, or the lake holds another program's results.
-        EnvironmentLacks: the lake cannot be written.
+        EnvironmentLacks: the lake cannot be written, or is gone though the log has segments of it.
     """
 
     def __init__(  # noqa: PLR0913 - each is an option of the command
@@ -157,7 +157,8 @@ class LanderProcess:
         seal: Seal | None = None,
         wait: Callable[[float], None] = time.sleep,
     ) -> None:
-        prepare(plan, lake)
+        if prepare(plan, lake, begun_log(log_dir)):
+            log.warning("made a new lake in %s", lake.root)
         try:
             log_dir.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -204,7 +205,12 @@ class LanderProcess:
             self._wait(_LOOK_EVERY_S)
 
     def _run_once(self) -> None:
-        """Take messages in until it is to stop, or cannot write."""
+        """Take messages in until it is to stop, or cannot write.
+
+        Where the lake has gone it waits: only a start makes one, and the log may be in it.
+        """
+        if not is_made(self._lake):
+            raise LakeUnreadable(gone(self._lake.root))
         log_ = Log(self._log_dir, secrets.token_hex(8))
         try:
             link = self._link = self._linked(log_.lander)

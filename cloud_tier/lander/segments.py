@@ -55,6 +55,11 @@ class Segment(NamedTuple):
     records: list[Record]
 
 
+def begun_log(folder: Path) -> Path | None:
+    """Return a log's folder if segments are in it, so that there was a lake; else None."""
+    return folder if any(folder.glob(f"*{_SUFFIX}")) else None
+
+
 class Log:
     """The segments of one lander; one process at a time.
 

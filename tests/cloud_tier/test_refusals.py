@@ -16,6 +16,7 @@ from cloud_tier.lake.tables import LakeTables
 from lasp_edge import Program, folds
 from lasp_edge.errors import EnvironmentLacks, Exit, UsageError
 from lasp_edge.tool.command_line import main
+from lasp_edge.tool.loading import load_plan
 from simulations.processes.broker import free_port
 
 pytest.importorskip("pyspark", reason="needs the extra `cloud`")
@@ -154,7 +155,7 @@ def test_why_a_job_ended_is_noted_in_the_lake_but_where_another_goes_on(
         monkeypatch.setattr("cloud_tier.command.cloud._merge", merge)
         return refused(capsys, *COMMANDS[0], "--lake", tmp_path, code=error.exit_code)
 
-    (tmp_path / "landing").mkdir()  # of a new lake a line would be printed
+    prepare(load_plan(PROGRAM), LakeTables(tmp_path))  # of a new lake a line would be printed
     for silent in (Superseded("a newer job"), UsageError("a word")):
         ends(silent)
         assert noted_failure(LakeTables(tmp_path)) is None

@@ -1,7 +1,9 @@
-"""A lander whose disk is full acknowledges nothing, and goes on by itself when there is room."""
+"""A lander whose disk is full, or gone, acknowledges nothing, and goes on by itself after that."""
 
 import errno
 import os
+import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ from cloud_tier.lake.tables import LakeTables
 from cloud_tier.lander import landing as landing_module
 from cloud_tier.lander import process as process_module
 from cloud_tier.lander.process import LanderProcess
-from lasp_edge.errors import UsageError
+from lasp_edge.errors import EnvironmentLacks, UsageError
 from lasp_edge.link import BrokerUrl, Connected, Message
 from tests.cloud_tier.frames import FakeLink, message
 from tests.cloud_tier.support_devices import rooms
@@ -25,6 +27,8 @@ BROKER = BrokerUrl.parse("mqtt://127.0.0.1:1")
 class Broker:
     """Brings unacknowledged messages to each link again, and frees the disk later."""
 
+    log = None
+
     def __init__(self, *messages):
         self.kept = list(messages)
         self.links = []
@@ -33,7 +37,7 @@ class Broker:
 
     def begin(self):
         """Begin a process."""
-        log = Path(self.tables.log)
+        log = self.log or Path(self.tables.log)
         self.process = LanderProcess(PROGRAM, BROKER, self.tables, log, wait=self.wait)
 
     def link(self, *_, **__):
@@ -158,3 +162,42 @@ def test_second_lander_on_one_log_is_refused_and_does_not_wait(broker):
         broker.process.run()
     first.release()
     assert broker.waits == 0
+
+
+def test_a_start_makes_no_lake_in_place_of_one_whose_disk_is_not_mounted(broker, tmp_path):
+    broker.is_full = False
+    broker.log = tmp_path / "log"
+    broker.begin()
+    broker.process.run()
+    disk = Path(broker.tables.root).rename(tmp_path / "disk")
+    with pytest.raises(EnvironmentLacks, match="shows whether its disk is mounted") as refused:
+        broker.begin()
+    assert list(Path(broker.tables.root).iterdir()) == []
+
+    Path(broker.tables.root).rmdir()
+    disk.rename(broker.tables.root)
+    broker.begin()  # it is mounted again
+    assert set(landed(broker)) == {"pane", "promise"}
+
+    Path(broker.tables.root).rename(disk)
+    typed = str(refused.value).partition("type: ")[2].partition(" (")[0]
+    subprocess.run(shlex.split(typed), check=True)
+    broker.begin()
+    assert landed(broker) == []
+
+
+def test_a_lander_whose_lake_goes_waits_and_makes_nothing_in_its_place(broker, tmp_path, caplog):
+    broker.is_full = False
+    disk = Path(broker.tables.root).rename(tmp_path / "disk")
+    waited = []
+
+    def come_back(_seconds):
+        if not waited:
+            waited.append(Path(broker.tables.root).exists())
+            disk.rename(broker.tables.root)
+
+    broker.process._wait = come_back
+    broker.process.run()
+    assert waited == [False]
+    assert "shows whether its disk is mounted" in caplog.text
+    assert set(landed(broker)) == {"pane", "promise"}
