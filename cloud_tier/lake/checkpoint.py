@@ -64,7 +64,7 @@ def mend(tables: LakeTables) -> str:
     """
     begun, finished = _numbered(tables, _OFFSETS), _numbered(tables, _COMMITS)
     torn = ""
-    if _lacks_name(tables, begun):
+    if _has_file_as_folder(tables) or _lacks_name(tables, begun):
         put_aside(tables)
         begun, finished, torn = {}, {}, _ALL_AGAIN
     if finished and not _is_whole(finished[max(finished)], lines=2):
@@ -92,10 +92,13 @@ def put_aside(tables: LakeTables) -> bool:
             return False
         files.delete_dir(_FOLDER)
         return True
-    if not Path(tables.checkpoint).is_dir():
+    aside = Path(tables.root, _ASIDE)
+    if not Path(tables.checkpoint).exists():
         return False
-    shutil.rmtree(Path(tables.root, _ASIDE), ignore_errors=True)
-    Path(tables.checkpoint).rename(Path(tables.root, _ASIDE))
+    if aside.is_file():
+        aside.unlink()
+    shutil.rmtree(aside, ignore_errors=True)
+    Path(tables.checkpoint).rename(aside)
     return True
 
 
@@ -187,6 +190,13 @@ def _numbered(tables: LakeTables, folder: str) -> dict[int, Path]:
         return {}
     paths = Path(tables.checkpoint, folder).glob("*")
     return {int(path.name): path for path in paths if path.name.isdecimal()}
+
+
+def _has_file_as_folder(tables: LakeTables) -> bool:
+    """Return whether a file is in place of a folder, as where somebody has copied one there."""
+    return tables.is_local and any(
+        Path(tables.checkpoint, name).is_file() for name in ("", _OFFSETS, _COMMITS)
+    )
 
 
 def _lacks_name(tables: LakeTables, begun: dict[int, Path]) -> bool:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cloud_tier.lake.checkpoint import Merged, mend, merged
+from cloud_tier.lake.checkpoint import Merged, mend, merged, merged_up_to
 from cloud_tier.lake.tables import LakeTables
 
 PLANNED = "v1\n{}\n" + json.dumps({"reservoirVersion": 7, "index": -1})
@@ -78,6 +78,24 @@ def test_torn_offsets_of_a_finished_batch_have_all_merged_again(tables):
     assert "all that landed is merged again" in mend(tables)
     assert merged(tables) is None
     assert Path(tables.root, "checkpoint.torn", "commits", "2").exists()
+
+
+@pytest.mark.parametrize("name", [".", "offsets", "commits"])
+def test_a_file_in_place_of_a_folder_has_all_merged_again(tables, name):
+    put(tables, "metadata", "")
+    mend(tables)  # so that one was kept aside before
+    misplaced = Path(tables.checkpoint, name)
+    misplaced.parent.mkdir(exist_ok=True)
+    misplaced.write_text("")
+    assert mend(tables) == (
+        "a file of the checkpoint was torn: it is kept as checkpoint.torn, and all that landed is "
+        "merged again"
+    )
+    assert (merged_up_to(tables), merged(tables)) == (-1, None)
+    misplaced.parent.mkdir(exist_ok=True)
+    misplaced.write_text("")
+    mend(tables)
+    assert mend(tables) == ""
 
 
 def test_both_files_of_a_batch_torn_have_it_planned_again(tables):
