@@ -54,7 +54,7 @@ class NotTaken(IntEnum):
 
     @property
     def advice(self) -> str:
-        """What it means to the owner of the device, and what to do."""
+        """What it means to the owner of the device, after the sink's name, and what to do."""
         return _ADVICE[self]
 
 
@@ -68,15 +68,15 @@ _TEXTS: Final = {
     NotTaken.NOT_IN_FORM: "partial not in its form",
 }
 _ADVICE: Final = {
-    NotTaken.UNKNOWN_STREAM: "the lander has no such window or stream: start it with the program "
-    "and the release of this device",
-    NotTaken.OTHER_LENGTH: "the lander's window has panes of another length: use one program",
+    NotTaken.UNKNOWN_STREAM: "it has no such window or stream: start it with the program and the "
+    "release of this device",
+    NotTaken.OTHER_LENGTH: "its window has panes of another length: use one program",
     NotTaken.LATER_REPLICA: "they name a later start of this device",
     NotTaken.BEFORE_1900: "their time is before 1900: look at the source's clock",
-    NotTaken.FAR_FUTURE: "their time is far ahead of the lander's: they land when it has come. If "
-    "now is that time, its clock is wrong: type timedatectl on its machine",
+    NotTaken.FAR_FUTURE: "their time is far ahead of its clock: they land when it has come. If now "
+    "is that time, its clock is wrong: type timedatectl on its machine",
     NotTaken.RETIRED: "this device is retired: lasp-edge admit lets it count again",
-    NotTaken.NOT_IN_FORM: "the lander cannot read them: use one release everywhere",
+    NotTaken.NOT_IN_FORM: "it cannot read them: use one release everywhere",
 }
 
 

@@ -9,8 +9,8 @@ from device_agent.agent.stored_rows import Undelivered, reason_of
 from lasp_edge.protocol.acks import NotTaken, reason_text
 
 NO_LONGER_THERE = (
-    "of a window that neither this program nor the lander's has any more: nothing is to be done; "
-    "they stay, and land where a lander has that window again"
+    "of a window that neither this program nor the sink's has any more: nothing is to be done; "
+    "they stay, and land where a sink has that window again"
 )
 """The reason for entries of a former program that a sink has no window for."""
 

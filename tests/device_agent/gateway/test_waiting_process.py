@@ -97,7 +97,7 @@ def test_a_gateway_that_starts_in_1970_waits_for_all_once_its_clock_is_set(site,
             environment.setenv(name, value)
         options = ("--data-dir", "gateway", "--commit-every", "0.2", "--dead-after", str(DEAD_S))
         start("gateway", "--broker", broker.url, *options)
-    refused = "far ahead of the lander's"
+    refused = "far ahead of its clock"
     until_true(lambda: refused in asked("status", "--data-dir", directory / "a"))
     wrong = "THIS MACHINE'S CLOCK is 480,000.0 hours behind those of 2 of 2 devices"
     watched = ("watch", "--fleet", "waiting", "--broker", broker.url, "--once")

@@ -3,12 +3,15 @@
 import errno
 import getpass
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryFile
 
+from device_agent.agent.changes import Facts
+from device_agent.agent.panes.undelivered import NO_LONGER_THERE, undelivered_by_sink
 from device_agent.agent.state.store import FILE_NAME, existing_store
+from device_agent.agent.stored_rows import Undelivered
 from device_agent.console.belonging import need_own
 from device_agent.console.command import run_agent
 from device_agent.console.command.checkup.machine import nearest
@@ -86,7 +89,7 @@ def _store(subject: Subject, directory: Path) -> Iterator[CheckResult]:
     except (CommandError, OSError) as error:
         yield CheckResult(Level.WRONG, str(error))
         return
-    restored, known = store.restored(), store.replica()
+    restored, known, undelivered = store.restored(), store.replica(), store.undelivered()
     store.close()
     device = subject.wanted.arguments.device or (known[2] if known else "")
     try:
@@ -107,3 +110,15 @@ def _store(subject: Subject, directory: Path) -> Iterator[CheckResult]:
         yield CheckResult(Level.WARNING, f"the agent says: {restored.facts.clock}", "timedatectl")
     for notice in (*(restored.facts.mixed or ()), *(restored.facts.notices or ())):
         yield CheckResult(Level.WARNING, f"the agent says: {notice}")
+    yield from _refusals(restored.facts, undelivered)
+
+
+def _refusals(facts: Facts, undelivered: Sequence[Undelivered]) -> Iterator[CheckResult]:
+    """Yield what landers and gateways refuse of this device, and why."""
+    sinks = undelivered_by_sink(facts.sinks or (), undelivered, facts.streams or ())
+    for name, sink in sinks.items():
+        for reason, count in sink["not_taken"].items():
+            entries = "entry is" if count == 1 else "entries are"
+            if reason != NO_LONGER_THERE:
+                says = f"{count} pane {entries} refused by {name}: {reason}"
+                yield CheckResult(Level.WARNING, says)

@@ -18,16 +18,19 @@ from device_agent.console.command.checkup import contact, machine, sensing
 from device_agent.console.command.checkup.checks import CHECKS, examined
 from device_agent.console.command.checkup.result import Level, Subject
 from device_agent.console.configuration.arguments import asked
+from lasp_edge import Program
 from lasp_edge.errors import Exit
 from lasp_edge.examples.greenhouse import program
 from lasp_edge.link import BrokerUrl, Link
+from lasp_edge.protocol.acks import NotTaken
 from lasp_edge.protocol.frames import PresenceFrame
 from lasp_edge.protocol.topics import Topics, topic_of
 from lasp_edge.release import RELEASE
 from lasp_edge.tool.command_line import main
 from simulations.processes.broker import free_port
+from simulations.world.lander import SimulatedLander
 from tests.brokers import broker_program, mosquitto, until_connected, until_true
-from tests.device_agent.agents import Device
+from tests.device_agent.agents import LAKE, Device
 from tests.support_commands import member_command
 
 PROGRAM = "lasp_edge.examples.greenhouse:program"
@@ -144,6 +147,21 @@ def test_data_in_memory_is_told(monkeypatch, tmp_path):
     monkeypatch.setattr(machine, "_file_system", lambda place: "tmpfs")
     result = one("wear", "--data-dir", str(tmp_path))
     assert (result.level, "is in memory (tmpfs)" in result.says) == (Level.WARNING, True)
+
+
+def test_what_a_sink_refuses_is_named_with_the_sink_and_what_to_do(tmp_path):
+    """A gateway or lander on another program: nothing of the device counts there."""
+    device = Device(tmp_path, program.plan(), name="attic")
+    other = Program("greenhouse")
+    other.event("temperature", resolution="0.01")
+    device.landed = SimulatedLander(LAKE, other.plan())
+    device.read([20], tags={"room": "a"})
+    for _ in range(4):
+        device.land(60)
+    device.kill()
+    _, refused = results("data", "--data-dir", str(tmp_path), "--device", "attic", PROGRAM)
+    assert refused.level is Level.WARNING
+    assert refused.says == f"1 pane entry is refused by lake: {NotTaken.UNKNOWN_STREAM.advice}"
 
 
 def test_the_data_directory_is_of_this_device_and_program_and_can_be_written(tmp_path):
