@@ -20,16 +20,18 @@ from deltalake import DeltaTable
 from cloud_tier.lake.checkpoint import merged_up_to, put_aside, read_up_to, rewind
 from cloud_tier.lake.deletion import ask_recompute, recompute_is_due
 from cloud_tier.lake.feed import deleted_unread
+from cloud_tier.lake.query import in_one_line
 from cloud_tier.lake.statements import Gap, gaps, is_of_another_landing
 from cloud_tier.lake.tables import LakeTables
 
 _OF_SPARK: Final = re.compile(r"^\[STREAM_FAILED\] Query \[.*?\] terminated with exception: ")
-_RAISED: Final = re.compile(r"^(?:[\w.]+\.)?([A-Z]\w*): (.+)$", re.MULTILINE)
+_RAISED: Final = re.compile(r"^(?:[\w.]+\.)?([A-Z]\w*): (.+(?:\n.*↳.*)*)$", re.MULTILINE)
+"""An error and its text, with the lines of its causes where `deltalake` writes them below it."""
 _CODED: Final = re.compile(r"\[[A-Z][A-Z0-9_.]+\] .+")
 """How Spark names its own errors, whatever wraps them."""
 _PLAN: Final = "=== Streaming Query ==="
 _SUPERSEDED: Final = "Superseded"
-_OWN: Final = (_SUPERSEDED, "TableRestored")
+_OWN: Final = (_SUPERSEDED, "TableRestored", "DiskFull")
 """Errors of the job whose text says all."""
 _MOST: Final = 500
 """Characters of a line, at most."""
@@ -50,6 +52,8 @@ def reason(text: str) -> str:
     ...        "by the Python Proxy. Return Message: Traceback (most recent call last):\n"
     ...        "  File x\n    step()\nbuiltins.OSError: the disk is full\n\n\tat py4j.Protocol\n")
     'OSError: the disk is full'
+    >>> reason("Traceback (most recent call last):\nOSError: a store\n  \x1b[31m↳\x1b[0m is away\n")
+    'OSError: a store is away'
     >>> reason("[STREAM_FAILED] Query [id = 1] terminated with exception: [GONE] a file\n=== S")
     '[GONE] a file'
     """
@@ -59,7 +63,7 @@ def reason(text: str) -> str:
         name, line = raised[-1]
         if coded := _CODED.search(text, text.rfind(line)):
             return coded[0][:_MOST]
-        return str(line if name in _OWN else f"{name}: {line}")[:_MOST]
+        return in_one_line(line if name in _OWN else f"{name}: {line}")[:_MOST]
     return _OF_SPARK.sub("", text.partition("\n")[0])[:_MOST] or "the query was stopped"
 
 

@@ -18,6 +18,7 @@ from cloud_tier.job.job import Job
 from cloud_tier.job.maintenance import maintain, pack, vacuum
 from cloud_tier.job.step import MergedState, Outcome, recalled, step
 from cloud_tier.lake.checkpoint import merged_up_to, planned_up_to
+from cloud_tier.lake.room import need_room
 from cloud_tier.lake.store_id import store_id
 
 log = logging.getLogger(__name__)
@@ -66,6 +67,7 @@ class Batches:
     def __call__(self, batch: DataFrame, batch_id: int) -> None:
         """Merge one batch."""
         spark, lake, tables = batch.sparkSession, self._job.lake, self._job.tables
+        need_room(lake)
         if self._known is None:
             tables.landed = merged_up_to(lake)
             tables.store = store_id(lake.table(lake.landing))

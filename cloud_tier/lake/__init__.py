@@ -15,6 +15,7 @@ controls     the log of a program's parameters, as rows
 checkpoint   how far the streaming query has read, and torn files of it
 statements   what each commit of the job states of the other tables
 store_id     the id of the lake as a store, another one since it was put back
+room         whether the lake's disk has room for a commit
 torn         commits that a power cut may have torn, and what keeps them whole
 failed       why the job fails, as it notes it for those who look at the lake
 held         the scans that the job cannot go on with, noted likewise

@@ -19,6 +19,7 @@ from deltalake.exceptions import DeltaError
 
 from cloud_tier.lake.coverage import host_us
 from cloud_tier.lake.query import gone, in_one_line, selected
+from cloud_tier.lake.room import need_room
 from cloud_tier.lake.shared import SharedMeaning, described, meaning_of, stored
 from cloud_tier.lake.tables import PROGRAMS, LakeTables, arrow_schema
 from cloud_tier.lake.torn import mend_tables
@@ -68,6 +69,7 @@ def prepare(plan: Plan, lake: LakeTables, begun: Path | None = None) -> bool:
     """
     lake.make_place()
     try:
+        need_room(lake)
         is_new = not is_made(lake)
         if is_new and begun is not None:
             raise EnvironmentLacks(_gone(lake, begun))

@@ -37,7 +37,7 @@ def plain(found: pa.Table) -> pa.Table:
     return found.cast(pa.schema([field.with_type(_plain(field.type)) for field in found.schema]))
 
 
-def in_one_line(error: Exception) -> str:
+def in_one_line(error: Exception | str) -> str:
     """Return what `deltalake` says of an error, without its colours and arrows."""
     return " ".join(_DECORATION.sub(" ", str(error)).split())
 

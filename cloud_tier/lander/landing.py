@@ -22,6 +22,7 @@ from pyarrow.fs import PyFileSystem
 from cloud_tier.lake.controls import has_log, log_of
 from cloud_tier.lake.coverage import host_us
 from cloud_tier.lake.device_state import landed_rows
+from cloud_tier.lake.room import need_room
 from cloud_tier.lake.shared import table_of
 from cloud_tier.lake.store_id import STORE, store_id
 from cloud_tier.lake.tables import CONTROL, MEMBER, PROMISE, REJECTS, LakeTables, arrow_schema
@@ -136,6 +137,7 @@ class Landing:
 
     def begin_store(self) -> None:
         """Take another id as a store: this one lacks what devices were acknowledged."""
+        need_room(self._lake)
         begun = (self._landing.transaction_version(STORE) or 0) + 1
         named = max(begun, host_us() // SECOND_US)  # no other lake that was put back has it
         nothing = pa.schema(self._landing.schema().to_arrow()).empty_table()
@@ -149,6 +151,7 @@ class Landing:
 
         On this machine all of it is durable then.
         """
+        need_room(self._lake)
         if refused:
             self._beside(self._rejects, self._lake.rejects, _rejected(refused), number)
         news = table_of(shared)

@@ -1,11 +1,14 @@
 """Deletions of ours that took what a job had not read: what a start finds, without Spark."""
 
 import json
+import traceback
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from cloud_tier.lake import room
 from cloud_tier.lake.deletion import forget
 from cloud_tier.lake.matching import Wanted
 from tests.cloud_tier.lake.support_promises import ROWS
@@ -15,7 +18,8 @@ from tests.cloud_tier.written_lakes import PROGRAM, written
 
 pytest.importorskip("pyspark", reason="needs the extra `cloud`")
 
-from cloud_tier.job.failures import after_deletion
+from cloud_tier.job.failures import advice, after_deletion, reason
+from cloud_tier.job.streaming import Batches
 
 
 @pytest.fixture
@@ -62,3 +66,14 @@ def test_a_file_that_somebody_else_deleted_is_no_deletion_of_ours(tables):
     landing.delete("device = 'slow'")
     landing.vacuum(0, dry_run=False, enforce_retention_duration=False)
     assert after_deletion(tables) == ""
+
+
+def test_a_batch_ends_before_the_disk_is_full_and_says_what_to_type(tables, monkeypatch):
+    monkeypatch.setattr(room, "LEAST_FREE_BYTES", 1 << 80)
+    batches = Batches(SimpleNamespace(lake=tables, tables=None), lambda _: None)
+    with pytest.raises(room.DiskFull) as ended:
+        batches(SimpleNamespace(sparkSession=None), 1)
+    text = "".join(traceback.format_exception(ended.value))
+    assert reason(text).startswith("No space left on device: ")
+    assert reason(text).endswith(f"type: df -h {tables.root}")
+    assert advice(text, tables) == "make room on the disk, and start the job again"

@@ -10,6 +10,8 @@ import pytest
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
+from cloud_tier.lake import room
+from cloud_tier.lake.definitions import prepare
 from cloud_tier.lake.tables import LakeTables
 from cloud_tier.lander import landing as landing_module
 from cloud_tier.lander import process as process_module
@@ -201,3 +203,27 @@ def test_a_lander_whose_lake_goes_waits_and_makes_nothing_in_its_place(broker, t
     assert waited == [False]
     assert "shows whether its disk is mounted" in caplog.text
     assert set(landed(broker)) == {"pane", "promise"}
+
+
+def test_a_lake_with_little_room_left_gets_nothing_until_there_is_more(broker, monkeypatch, caplog):
+    """The lander waits before the disk is full, where libraries below would print pages."""
+    broker.is_full = False
+    before = list(Path(broker.tables.landing).iterdir())
+    monkeypatch.setattr(room, "LEAST_FREE_BYTES", 1 << 80)
+    broker.process.run()
+    assert broker.kept == [], "they are in the log"
+    assert list(Path(broker.tables.landing).iterdir()) == before
+    (line,) = [line for line in caplog.messages if line.startswith("cannot write: ")]
+    assert f"type: df -h {broker.tables.root}; nothing is acknowledged" in line
+    monkeypatch.setattr(room, "LEAST_FREE_BYTES", 0)
+    broker.begin()
+    broker.process.run()
+    assert set(landed(broker)) == {"pane", "promise"}
+
+
+def test_no_lake_is_made_where_there_is_no_room_for_a_commit(tmp_path, monkeypatch):
+    monkeypatch.setattr(room, "LEAST_FREE_BYTES", 1 << 80)
+    lake = LakeTables(tmp_path / "lake")
+    with pytest.raises(EnvironmentLacks, match=r"No space left on device: .* type: df -h "):
+        prepare(PROGRAM, lake)
+    assert list(Path(lake.root).iterdir()) == []
