@@ -107,7 +107,7 @@ class Alerts(Part):
             state = watch.states[key]
             since_us = state.since_us if state.fired else trusted_us
             self._turn(name, key, since_us)
-        elif (name, key) not in self._statuses and has_value:
+        elif has_value and ((name, key) not in self._statuses or (name, key) in self._gone):
             self._say(name, key, self._sentence(name, key, None))
         if not has_value:
             self._forget(name, key)

@@ -206,6 +206,42 @@ def test_each_key_has_a_topic_and_one_that_is_gone_is_said_to_be_off(start):
     assert list(device.core.report()["alerts"]["too warm"]["keys"]) == ["cellar"]
 
 
+def test_a_key_that_is_back_before_anybody_heard_that_it_was_gone_is_said(start):
+    house = House(bound=1, key=lambda event: event.tags["room"])
+    house.program.alert("too warm", house.everywhere, above=28)
+    device = start(house)
+    read(device, 20.0, 6, tags={"room": "cellar"})
+    device.sent.clear()
+    entries = device.core.samples.published["here"].entries
+    entries.put_own(device.core.replica, "cellar", None)
+    device.now_us += SECOND_US
+    for publication in device.durable.tick(device.now_us):
+        if publication.topic == f"{TOPIC}/cellar":
+            device.core.handle_unsent(publication)
+            break
+    entries.put_own(device.core.replica, "cellar", (1, 210))
+    run(device, 3)
+    assert [each["value"] for each in said(device, f"{TOPIC}/cellar")] == [21.0]
+    assert list(device.core.report()["alerts"]["too warm"]["keys"]) == ["cellar"]
+
+
+def test_who_has_just_been_connected_again_does_not_say_that_others_keys_are_off(start):
+    house = House(bound=1, key=lambda event: event.tags["room"])
+    house.program.alert("too warm", house.everywhere, above=28)
+    device = start(house)
+    read(device, 20.0, tags={"room": "cellar"})
+    peer_says(device, 1, 1, 300, key="attic")
+    run(device, 5)
+    assert [each["state"] for each in said(device, f"{TOPIC}/attic")] == ["on"]
+    device.restart()
+    run(device, EAGER.grace_us // SECOND_US - 1)  # it heard nobody
+    device.core.handle_connected(device.now_us)
+    run(device, 5)  # what the broker retains is late
+    peer_says(device, 1, 1, 300, key="attic")
+    run(device, 60)
+    assert {each["state"] for each in said(device, f"{TOPIC}/attic")} == {"on"}
+
+
 def test_an_alert_on_the_fleets_value_follows_the_other_devices(start):
     house = House(bound=1)
     house.program.alert("too warm", house.everywhere, above=28, below=27)
