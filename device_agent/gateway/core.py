@@ -20,6 +20,7 @@ from crdts.frontier import BOTTOM_US, Promise
 from device_agent.gateway.finality import (
     EVERY_END,
     TurnFinality,
+    begun_after,
     lacking_stretches,
     passed_of,
     served_by,
@@ -192,8 +193,6 @@ class GatewayCore:
             self.windows.log_changed(self._regimes.take_touched(), before_us)
             self._liveness = self._liveness.voided()
         too_late = self._join_panes(accepted, changes, before_us)
-        if accepted.begun_before:
-            self._begun = {**self._begun, **accepted.begun_before}
         before_liveness = self._liveness
         steps = self._join_liveness(accepted, listening)
         terms = (self._liveness, self._terms.roster, self._terms.dead_after_us)
@@ -313,14 +312,7 @@ class GatewayCore:
         came, before_us = accepted.promises.entries, self.coverage.frontier
         self._earlier = earlier_after(self._earlier, before, came, before_us)
         self._lost = lost_after(self._lost, accepted.begun, self._earlier)
-        begun = {
-            device: each
-            for device, each in accepted.begun.items()
-            if found[device].version == accepted.promises.entries[device].version
-            and each != self._begun.get(device, ())
-        }
-        if begun:
-            self._begun = {at: each for at, each in {**self._begun, **begun}.items() if each}
+        self._begun = begun_after(self._begun, accepted, found)
         return steps_of(found[d] for d in accepted.promises.entries if found[d] != known.get(d))
 
     def _join_waiting(self, steps: list[Step], before_us: int | None) -> None:

@@ -9,7 +9,7 @@ from device_agent.gateway.kept import FleetState
 from lasp_edge.language.declarations import Window
 from lasp_edge.language.fleet_regimes import StartSpan
 from lasp_edge.language.plan import Plan
-from lasp_edge.protocol.acceptance import Begun
+from lasp_edge.protocol.acceptance import Accepted, Begun
 from lasp_edge.protocol.frontier import AwaitedDevices, Coverage, Liveness
 from lasp_edge.protocol.limits import EARLIEST_PANE_US, LATEST_PANE_US
 from lasp_edge.protocol.lost_stores import (
@@ -27,6 +27,31 @@ from lasp_edge.protocol.window_rows import FleetRow, listed
 
 EVERY_END: Final = range(EARLIEST_PANE_US, LATEST_PANE_US)
 """The ends of all windows: those at which is looked where a program before left some out."""
+
+
+def begun_after(
+    known: Mapping[str, Begun], accepted: Accepted, promises: Mapping[str, Promise]
+) -> Mapping[str, Begun]:
+    """Return which windows lack readings of devices, after some have spoken.
+
+    Who connects states to which windows it sends nothing, and takes nothing else back.
+
+    Args:
+        known: device -> the windows that lack readings of it, and from when on all are there.
+        accepted: what came.
+        promises: the newest of each device: an older beat states nothing.
+    """
+    newest = {
+        device: each
+        for device, each in accepted.begun.items()
+        if promises[device].version == accepted.promises.entries[device].version
+    }
+    found = {**known, **accepted.begun_before, **newest}
+    for device, unsent in accepted.unsent.items():
+        stated = (each for each in found.get(device, ()) if each[1] != LATEST_PANE_US)
+        found[device] = (*stated, *unsent)
+    found = {device: each for device, each in found.items() if each}
+    return known if found == known else found
 
 
 def lacking_stretches(

@@ -320,9 +320,10 @@ class Acceptance:
         unsent = sorted(self._windows.keys() - {*frame.streams}) if frame.streams else ()
         if unsent and (device in self._unsent or len(self._unsent) < LANDED_DEVICES):
             self._unsent[device] = tuple((stream, LATEST_PANE_US) for stream in unsent)
-            accepted.begun_before[device] = self._unsent[device]
+            accepted.unsent[device] = self._unsent[device]
         else:
             self._unsent.pop(device, None)
+            accepted.unsent.pop(device, None)
 
     def connected(self, now_us: int) -> None:
         """Note a new connection: the broker may have lost the commands that operators gave."""

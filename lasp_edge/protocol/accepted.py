@@ -87,6 +87,7 @@ class Accepted:
         begun: with the newest promise of each device, the windows that lack readings of it, and
             from when on all are there.
         begun_before: the same, as frames with panes of a device state it before its next promise.
+        unsent: device -> the windows to which it sends nothing, as its presence says.
         answers: to each device about its pane entries, once they have landed.
         heard: the devices whose beats came, and whether they name this sink's store.
         known: the devices of which an entry or presence came, or was kept by the broker.
@@ -104,6 +105,7 @@ class Accepted:
     promises: Frontier = field(default_factory=Frontier)
     begun: dict[str, Begun] = field(default_factory=dict)
     begun_before: dict[str, Begun] = field(default_factory=dict)
+    unsent: dict[str, Begun] = field(default_factory=dict)
     answers: dict[str, Answer] = field(default_factory=dict)
     heard: dict[str, bool] = field(default_factory=dict)
     known: set[str] = field(default_factory=set)

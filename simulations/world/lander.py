@@ -186,6 +186,7 @@ class SimulatedLander(LandedState):
         self._pending.promises |= accepted.promises
         self._pending.begun |= accepted.begun
         self._pending.begun_before |= accepted.begun_before
+        self._pending.unsent |= accepted.unsent
         for device in accepted.answers:
             self._pending.answers.setdefault(device, Answer())
         self._pending.known |= accepted.known

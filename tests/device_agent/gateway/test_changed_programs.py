@@ -5,6 +5,7 @@ import pytest
 from crdts import BoundedLWWSet
 from device_agent.gateway.core import WaitingTerms
 from lasp_edge import Program, folds
+from lasp_edge.protocol.acceptance import Accepted
 from lasp_edge.protocol.frames import EVERY_WINDOW
 from lasp_edge.protocol.limits import LATEST_PANE_US
 from tests.cloud_tier.support_devices import BEGIN_US, SECOND_US, Device, rooms, tick
@@ -150,6 +151,23 @@ def test_a_device_that_lacks_readings_is_named_in_the_rows_of_windows_that_begin
     gateway.keeper.commit(gateway.core.join(whole, None).changes)
     rows = gateway.step(read(device, 22.0, 32)).changes.rows
     assert {row.excluded for row in rows} == {()}
+
+
+def test_a_device_that_connects_again_takes_back_nothing_that_it_stated_of_its_readings():
+    """Its program lacks another window, and its presence says so before its next beat."""
+    plan = sums_of(60, 20)
+    window, device = plan.windows["by_room"], Device(plan, "pi-0")
+    gateway = under(plan)
+    rows = [*read(device, 20.0, 30), device.promise(START_US + 2 * MINUTE_US, BEGIN_US)]
+    accepted, listening = accepted_of(plan, [*rows, tick(1, BEGIN_US)])
+    accepted.begun["pi-0"] = ((window.stream, START_US + 1),)
+    gateway.keeper.commit(gateway.core.join(accepted, listening).changes)
+    connects = Accepted(unsent={"pi-0": ((7, LATEST_PANE_US),)})
+    gateway.keeper.commit(gateway.core.join(connects, listening).changes)
+    found = gateway.step(read(device, 21.0, 31)).changes.rows
+    named = {row.at.start_us - START_US: row.excluded for row in found}
+    assert named[0] == named[-20 * SECOND_US] == ("pi-0",)
+    assert named[20 * SECOND_US] == ()
 
 
 def test_final_rows_name_a_device_no_more_once_it_has_made_the_panes_that_it_lacked():

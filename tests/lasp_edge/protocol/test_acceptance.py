@@ -114,7 +114,7 @@ def test_a_device_whose_program_lacks_a_window_is_left_out_of_it():
         stated = replace(presence, streams=streams)
         found = of.take([record(stated), record(begun)])
         assert found.begun == {"pi-0": ((7, NOW_US), *lacking)}
-        assert found.begun_before == ({"pi-0": lacking} if lacking else {})
+        assert found.unsent == ({"pi-0": lacking} if lacking else {})
         again = of.take([record(replace(presence, number=2, streams=())), record(begun)])
         assert again.begun == {"pi-0": ((7, NOW_US),)}, "who states none may have all"
 
