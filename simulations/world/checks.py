@@ -40,6 +40,7 @@ from simulations.world.kept_checks import forgotten
 from simulations.world.landed_checks import check_landed, check_own_samples, check_shared, misdated
 from simulations.world.log_checks import LogWatch
 from simulations.world.lost_checks import unnamed
+from simulations.world.noted_checks import wrong_notes
 from simulations.world.process_checks import (
     check_clock,
     check_clocks_at_rest,
@@ -174,6 +175,7 @@ class Checks:
             world.stores.add(sink.lander.lake)
             world.trouble += self._frontiers.wrong(sink, world.step_number)
             world.trouble += [*unanswered(world, sink, world.step_number), *_not_durable(sink)]
+            world.trouble += wrong_notes(world, sink)
             if world.scenario.operated:
                 world.trouble += self._logs[sink.sink].wrong(sink)
         if world.scenario.ordered:

@@ -180,6 +180,11 @@ class SimulatedKeeper:
             more_us = max(reach_us(promise), state.furthest.get(device, BOTTOM_US))
             self.reached_us[device] = max(more_us, self.reached_us.get(device, BOTTOM_US))
             lives, life = self._lives_us.setdefault(device, {}), promise.version[:2]
+            was = self.state.promises.entries.get(device)
+            if was is not None and was.version[:2] < life:
+                known, came_us = state.earlier[device], reach_us(was)
+                if known.reached_us < came_us:
+                    self.wrong.append(f"{device} came to {came_us} before {life}, not to {known}")
             lives[life] = max(reach_us(promise), lives.get(life, BOTTOM_US))
 
     def earlier_us(self, device: str) -> int:

@@ -27,7 +27,8 @@ from simulations.world.clock import Clock
 from simulations.world.decoding import decoded
 from simulations.world.landed import LandedState
 from simulations.world.lander import TERMS, SimulatedLander
-from simulations.world.questions import Questions, answered_by
+from simulations.world.questions import PANES, Questions, answered_by
+from simulations.world.stated import Stated
 
 BEATS = f"/{FRAME_KINDS[BeatFrame.kind].topic}/"
 """Stands in the topics of beats."""
@@ -85,6 +86,7 @@ class VirtualSink(ABC, Generic[AnyLanded_co]):
         ended: its process ended in this step.
         wrong: what it has done wrong in its last turn.
         questions: the frames of panes that came, and were not answered yet.
+        stated: what beats and frames of panes state of their devices.
         unsent: the devices for which an answer did not leave, and has not since: what was in it.
         true_us, second: the true time, and the same in seconds since the world began.
         listens_from: the second from which on it has listened without a long break.
@@ -112,7 +114,7 @@ class VirtualSink(ABC, Generic[AnyLanded_co]):
         self.has_broker, self.ended = True, False
         self.unsent: dict[str, set[EntryKey]] = {}
         self.wrong: list[str] = []
-        self.questions = Questions()
+        self.questions, self.stated = Questions(), Stated()
         self._members: dict[str, Member] = {}
         self._owed: dict[str, set[EntryKey]] = {}
         self.true_us = self.second = self.listens_from = self._left = 0
@@ -139,6 +141,8 @@ class VirtualSink(ABC, Generic[AnyLanded_co]):
             return
         self.inbox.append((topic, payload, retained))
         self.questions.hear(topic, payload)
+        if (BEATS in topic or PANES in topic) and not retained:
+            self.stated.hear(payload, self.second)
         if (BEATS in topic or HELLOS in topic) and not retained:
             self._note_beat(payload)
 

@@ -1,0 +1,58 @@
+"""The messages that came to a sink, by what they state of their devices."""
+
+from collections import defaultdict, deque
+
+from crdts import Version
+from lasp_edge.protocol.accepted import Begun
+from lasp_edge.protocol.checks import FrameError
+from lasp_edge.protocol.frames import BeatFrame, PaneFrame
+from lasp_edge.protocol.limits import LATEST_PANE_US
+from simulations.world.decoding import decoded
+
+_KEPT = 8
+"""Beats of a device that are kept."""
+
+
+class Stated:
+    """What came to one sink.
+
+    Attributes:
+        beats: device -> its last beats, and in which second each came.
+    """
+
+    def __init__(self) -> None:
+        self.beats: dict[str, deque[tuple[int, BeatFrame]]] = defaultdict(
+            lambda: deque(maxlen=_KEPT)
+        )
+        self._begun: dict[tuple[str, Version], set[Begun]] = defaultdict(set)
+        self._begun_before: dict[str, list[tuple[int, Begun]]] = defaultdict(list)
+
+    def hear(self, payload: bytes, second: int) -> None:
+        """Note a beat or a frame of panes that came in a second."""
+        try:
+            frame = decoded(payload)
+        except FrameError:
+            return
+        if isinstance(frame, BeatFrame):
+            self.beats[frame.about].append((second, frame))
+            if frame.begun:
+                at = frame.about, Version.of(frame.sender, frame.number)
+                self._begun[at].add(sent_at_all(frame.begun))
+        elif isinstance(frame, PaneFrame) and frame.begun:
+            self._begun_before[frame.about].append((second, sent_at_all(frame.begun)))
+
+    def begun(self, device: str, version: Version, second: int) -> set[Begun]:
+        """Return what a sink may take for the windows that lack readings of a device.
+
+        Args:
+            device: the device.
+            version: of the beat by which it goes.
+            second: in which that came first: a frame of panes that came later counts.
+        """
+        later = {begun for at, begun in self._begun_before[device] if at >= second}
+        return (self._begun.get((device, version)) or {()}) | later
+
+
+def sent_at_all(begun: Begun) -> Begun:
+    """Return the windows that lack readings of a device, but for those to which it sends none."""
+    return tuple(sorted(each for each in begun if each[1] != LATEST_PANE_US))
