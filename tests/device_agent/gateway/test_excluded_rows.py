@@ -13,6 +13,7 @@ from lasp_edge import Program, folds, scans
 from lasp_edge.protocol.acceptance import Accepted
 from lasp_edge.protocol.commands import CommandLog
 from lasp_edge.protocol.frames import EVERY_WINDOW
+from lasp_edge.protocol.owed import owed_until
 from tests.device_agent.gateway.support_streams import (
     DEVICES,
     FIRST_US,
@@ -134,6 +135,7 @@ def test_a_retired_device_that_owes_readings_is_named_until_they_are_there(fleet
     fleet.gateway.acceptance.membership |= members
     accepted = Accepted()
     accepted.commands |= type(accepted.commands)(members)
+    accepted.owed_us |= owed_until(members, fleet._now_us, {})
     fleet._join(accepted)
     fleet.land([fleet.reads("pi-0", 40, 5)])
     assert {named(fleet)[at][0] for at in (30, 40, 50)} == {("pi-2",)}
