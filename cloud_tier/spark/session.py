@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
+RELEASE = "4.2"
+"""Of Spark, as in pyproject.toml: Delta's JARs (`cloud_tier.spark.jars`) are built for it alone."""
+
 MEANING = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
@@ -112,18 +115,22 @@ def spark_session(
         say: Is given one line about the Java runtime that was chosen, if one had to be.
 
     Raises:
-        EnvironmentLacks: pyspark, Java or Delta's JARs are missing and cannot be had.
-        CommandError: Spark does not start there; the text says why.
+        EnvironmentLacks: pyspark, Java or Delta's JARs are missing and cannot be had, or are of
+            another release.
+        CommandError: Spark does not start there, or is of another release; the text says why.
         UsageError: Spark runs already, and takes a setting at its start only.
     """
     spark_sql = _spark_sql()
     settings = {**MEANING, **(conf or {})}
     active: SparkSession | None = spark_sql.getActiveSession()
     if active is not None:
+        check_release(active)
         return _with_settings(active, settings)
     remote = master if (master or "").startswith("sc://") else os.environ.get("SPARK_REMOTE")
     if remote:
-        return _with_settings(_remote_session(app_name, remote), settings)
+        server = _remote_session(app_name, remote)
+        check_release(server)
+        return _with_settings(server, settings)
     if "PYSPARK_GATEWAY_PORT" in os.environ:
         return _get_or_create(app_name, master, {**DELTA, **settings})
     master = master or "local[*]"
@@ -246,7 +253,25 @@ def _gateway_runs() -> bool:
 
 def _spark_sql() -> type["SparkSession"]:
     try:
-        from pyspark.sql import SparkSession  # noqa: PLC0415 - an extra
+        import pyspark  # noqa: PLC0415 - an extra
+        from pyspark.sql import SparkSession  # noqa: PLC0415
     except ImportError as error:
         raise EnvironmentLacks("pyspark is missing", install_line("cloud")) from error
+    if not _fits(pyspark.__version__):
+        what = f"pyspark {pyspark.__version__} is installed, and {RELEASE} is needed"
+        raise EnvironmentLacks(what, install_line("cloud"))
     return SparkSession
+
+
+def _fits(version: str) -> bool:
+    return version.startswith(f"{RELEASE}.")
+
+
+def check_release(spark: "SparkSession") -> None:
+    """See that a Spark that others have started is of the release that the job is made for.
+
+    Raises:
+        CommandError: it is of another one, and would fail at some class that Delta does not find.
+    """
+    if not _fits(spark.version):
+        raise CommandError(f"Spark {spark.version} runs there, and {RELEASE} is needed")

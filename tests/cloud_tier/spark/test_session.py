@@ -2,13 +2,15 @@
 
 import json
 import sys
+from types import SimpleNamespace
 
 import pytest
 
 from cloud_tier.spark import session
 from cloud_tier.spark.session import spark_session, starts_directly
-from lasp_edge.errors import EnvironmentLacks, UsageError
+from lasp_edge.errors import CommandError, EnvironmentLacks, UsageError
 
+pyspark = pytest.importorskip("pyspark", reason="needs the extra `cloud`")
 pytestmark = pytest.mark.spark
 
 ROWS = [("kitchen", 1, 2150), ("kitchen", 2, 2160), ("hall", 1, -40)]
@@ -54,6 +56,20 @@ def test_another_reader_sees_the_rows_of_a_micro_batch(merged):
     rows = deltalake.DeltaTable(str(merged)).to_pyarrow_table().to_pylist()
     seen = sorted((row["device"], row["version"], row["total"]) for row in rows)
     assert seen == [("hall", 1, -40), ("kitchen", 2, 2160)]
+
+
+def test_another_release_of_spark_is_refused_and_named(monkeypatch):
+    """Its JVM would end with a class that Delta's JAR does not find."""
+    monkeypatch.setattr(pyspark, "__version__", "3.5.1")
+    said = r"pyspark 3\.5\.1 is installed, and 4\.2 is needed; to bring it, type: "
+    with pytest.raises(EnvironmentLacks, match=said):
+        spark_session(app_name="another")
+
+
+@pytest.mark.parametrize("version", ["3.5.1", "4.20.0"])
+def test_a_server_of_another_release_is_refused_and_named(version):
+    with pytest.raises(CommandError, match=f"Spark {version} runs there, and 4.2 is needed"):
+        session.check_release(SimpleNamespace(version=version))
 
 
 def test_a_table_uses_the_plain_protocol(merged):
