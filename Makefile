@@ -15,9 +15,9 @@ setup: $(STAMP)  ## bring all that demo and test need: .venv, Java, Spark, Delta
 demo: setup  ## watch a small fleet agree, from sensor to lake
 	$(VENV)/bin/lasp-edge demo
 
-test: setup  ## format, lint and arrows, then every test, and types beside them
-	@$(MAKE) --no-print-directory --jobs --output-sync format lint arrows collected archive
-	@$(MAKE) --no-print-directory --jobs types tests
+test: setup  ## format, lint, arrows and types, then every test
+	@$(MAKE) --no-print-directory --jobs --output-sync collected types format lint arrows archive
+	@$(MAKE) --no-print-directory tests
 
 tests:
 	$(VENV)/bin/python -m pytest -n 6 --dist loadscope --no-loadscope-reorder
@@ -43,8 +43,8 @@ types:
 arrows:
 	$(VENV)/bin/lint-imports
 
-# Compiles the tests once, beside the others, in place of once in each process of pytest. What cannot
-# be loaded is told when the tests run.
+# Compiles the tests once, in place of once in each process of pytest, and takes as long as types
+# beside it. What cannot be loaded is told when the tests run.
 collected:
 	@$(VENV)/bin/python -m pytest --collect-only -qq >/dev/null 2>&1 || true
 
