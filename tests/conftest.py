@@ -77,8 +77,9 @@ _WITH_WAITS = 0.9
 """The part of the run, after the longest files, in which others wait: the last ones only compute,
 so that no process is left alone with a wait."""
 
-_YIELDS = 3
-"""How much nicer a process of pytest is that has no shared session, as `nice` counts."""
+_YIELDS = 5
+"""How much nicer a process of pytest is that has no shared session, as `nice` counts. The two that
+have one take half of the processor time, and would be left alone at the end, with idle cores."""
 
 MEMORY = Path("/dev/shm")
 ROOM_BYTES = 2 * 2**30
