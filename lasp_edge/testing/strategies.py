@@ -15,6 +15,7 @@ from lasp_edge.checking.streams import tried_streams
 from lasp_edge.checking.trial import tried
 from lasp_edge.folds.numbers import LIMIT
 from lasp_edge.language.declarations import EventType
+from lasp_edge.language.plan import Plan
 from lasp_edge.language.program import Program
 from lasp_edge.testing.replay import GivenReading
 from lasp_edge.units import SECOND_US
@@ -34,12 +35,19 @@ def readings(
     """Return a strategy of readings for `replay`: of all events, plausible, with their tags.
 
     Args:
-        program: the program. Its functions are called once, to learn which tags they need.
+        program: the program. Its functions are called once, to learn which tags they need: when
+            the first example is drawn, not where tests are collected.
         devices: that read them.
         hours: from the first to the last of their times.
         max_size: the most readings.
     """
     plan = program.plan()
+    return st.deferred(lambda: _readings(plan, devices, hours, max_size))
+
+
+def _readings(
+    plan: Plan, devices: Sequence[str], hours: float, max_size: int
+) -> st.SearchStrategy[list[GivenReading]]:
     texts, _ = constants(plan)
     found = tried(plan)
     if plan.streams:
