@@ -37,7 +37,8 @@ from cloud_tier.job import merge
 from cloud_tier.job.bookmark import is_newest_bookmark
 from cloud_tier.job.frames import frames, most_rows
 from cloud_tier.job.job import Job
-from cloud_tier.job.stored import device_rows, read
+from cloud_tier.job.opened import FENCE
+from cloud_tier.job.stored import StoredRows, device_rows
 from cloud_tier.job.stored import steps as stored_steps
 from cloud_tier.lake.coverage import liveness_of
 from cloud_tier.lake.shared import SCHEMA
@@ -123,12 +124,18 @@ def compact(spark: SparkSession, job: Job, dates: Sequence[str], into: str = "")
         job: the program over the lake.
         dates: the partitions, as ISO text.
         into: that of them which gets the panes of all; empty: each pane stays where it is.
+
+    Raises:
+        Superseded: a newer driver has claimed the lake; what it appended meanwhile stays.
     """
     partitions = _partitions(job)
     rows = sum(sum(partitions[date]) for date in dates)
     where = f"{PANE_DATE} IN ({', '.join(map(_date, dates))})"
+    number = job.tables.next_commit(job.lake.lattice)  # before rows are read: later ones stay
     with frames(spark, few=rows <= most_rows()) as made:
-        stored = read(spark, job.lake.lattice).where(where)
+        query = f"SELECT * FROM source WHERE {where}"  # noqa: S608 - of our own names
+        few = job.tables.select(job.lake.lattice, query) if made.few else None
+        stored = StoredRows(job.lake.lattice, where, few).rows(made).frame()
         # A pane keeps its partition, also where a job of another version had put it.
         panes = merge.joined_panes(
             stored.where(one_of("kind", [PANE])), job.landed_names, [PANE_DATE]
@@ -153,7 +160,9 @@ def compact(spark: SparkSession, job: Job, dates: Sequence[str], into: str = "")
         dated = merge.with_date(reduce(DataFrame.unionByName, kept), job.windows)
         placed = panes.unionByName(dated)
         writer = placed.repartition(PANE_DATE).write.format("delta").mode("overwrite")
+        writer = writer.option("txnAppId", FENCE).option("txnVersion", number)
         writer.option("replaceWhere", where).option("dataChange", "false").save(job.lake.lattice)
+    job.tables.next_commit(job.lake.lattice)  # Delta passes over the commit of an older driver
 
 
 def compact_shared(spark: SparkSession, job: Job) -> None:

@@ -13,8 +13,8 @@ since. The fence is Delta's transaction id of an application:
 
 An epoch belongs to one driver, because the commit that takes it can be made once. Each commit of a
 driver is made on top of the last one of its own epoch, and Delta refuses two commits of one
-application that do not know of each other. What only puts files together is not fenced: it changes
-no row, and Delta itself refuses it where a file was replaced meanwhile.
+application that do not know of each other. What only puts files together as they are is not fenced:
+it changes no row, and Delta itself refuses it where a file was replaced meanwhile.
 
 Each commit also states up to which version of `landing` its batch reads, and how far the other
 tables had come by then (`cloud_tier.lake.statements`).

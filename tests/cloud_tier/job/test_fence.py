@@ -2,7 +2,8 @@
 
 import pytest
 
-from cloud_tier.job import frames
+from cloud_tier.job import frames, merge
+from cloud_tier.job.maintenance import compact
 from cloud_tier.job.opened import OpenTables, Superseded
 from tests.cloud_tier.lakes import LakeUnderTest
 from tests.cloud_tier.support_devices import (
@@ -82,6 +83,32 @@ def test_a_driver_that_was_frozen_in_the_midst_of_a_commit_writes_nothing(
         older.step(ROWS)
     assert newer.current() == true_windows(PROGRAM, READINGS)
     assert max(map(len, newer.statuses().values())) == 1
+
+
+def test_a_driver_that_was_frozen_while_it_compacts_removes_nothing(spark, tmp_path, monkeypatch):
+    """Its successor merges rows of the same partitions meanwhile."""
+    older, newer = (LakeUnderTest(spark, PROGRAM, tmp_path) for _ in range(2))
+    older.restart()
+    older.step(ROWS[::2])
+    dates = {str(row["pane_date"]) for row in older.rows(older.lake.lattice)}
+    dated, thawed = merge.with_date, []
+
+    def frozen(*words):
+        if not thawed:
+            thawed.append(words)
+            newer.restart()
+            newer.step(ROWS[1::2])
+        return dated(*words)
+
+    monkeypatch.setattr(merge, "with_date", frozen)
+    with pytest.raises(Superseded):
+        compact(spark, older.job, sorted(dates))
+    assert thawed
+    known = newer.known
+    newer.restart()
+    assert newer.known._replace(control=known.control, is_first=False) == known
+    assert newer.step(ROWS).windows == 0
+    assert newer.current() == true_windows(PROGRAM, READINGS)
 
 
 def test_of_two_drivers_that_start_together_one_goes_on(spark, tmp_path, monkeypatch):
