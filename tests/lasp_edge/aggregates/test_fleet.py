@@ -275,3 +275,15 @@ def test_a_device_without_a_sample_is_not_in_the_value(fold, partials, having):
     fleet.put_own(Replica(1, 0, "a"), "", fold.zero)
     fleet.put_own(Replica(1, 1, "b"), "", None)
     assert fleet.total("").devices == (fold.zero == (0,))
+
+
+@pytest.mark.parametrize("noting", [("a", "b"), ("b", "a")])
+def test_of_the_notes_on_an_absent_device_the_greatest_stands_whoever_made_it(noting):
+    fleet, notes = FleetFold(folds.mean()), FleetFold(Absent(), keyed=True)
+    before, last = Version(1, 7, 1), Version(1, 7, 2)
+    fleet.join(0, entry(Replica(1, 7, "c"), 2, {"": (2, (2, 50))}))
+    present = PresentFold(fleet, notes)
+    for device in noting:
+        assert present.devices == (["c"] if device == noting[0] or noting == ("a", "b") else [])
+        notes.put_own(Replica(1, 3, device), "c", tuple(last if device == "b" else before))
+    assert present.devices == []
