@@ -104,7 +104,7 @@ def _run(scenario: Scenario) -> RunOutcome:
         if scenario.acting and not world.trouble:
             check_acting(world)
         former = scenario.ordered and order_of(scenario).differs  # what it sent is refused for ever
-        former = former or _waits_for_ever(world)
+        former = former or (not world.trouble and _waits_for_ever(world))
         if not world.trouble and _is_watched(scenario) and not former:
             _demand_silence(world, checks)
         if not world.trouble and scenario.seed % AGAIN_EVERY == AGAIN_EVERY - 1 and not former:
