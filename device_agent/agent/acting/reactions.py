@@ -61,10 +61,7 @@ class ValueReactions(Part):
         self._timer = Timer(LOOK_US)
         for watch in self._watches:
             for key, record in records.of(watch.watched.identity):
-                called = Called(*record)
-                watch.states[key] = TriggerState(fired=called.fired)
-                if called.owed:
-                    watch.waiting.add(key)
+                watch.states[key] = TriggerState(fired=Called(*record).fired)
 
     def tick(self, now_us: int) -> None:
         """Look at what moved, and run the handlers that are due."""
