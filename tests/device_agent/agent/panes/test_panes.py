@@ -208,3 +208,4 @@ def test_an_entry_that_did_not_leave_was_not_tried(device):
     device.core.handle_unsent(unsent)
     assert tried == [1]
     assert [entry.tries for entry in device.core.panes.memory.entries.values()] == [0]
+    assert [sink.flights.count for sink in device.core.panes.sinks] == [0]  # nobody answers it
