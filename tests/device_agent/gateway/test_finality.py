@@ -2,10 +2,11 @@
 
 import pytest
 
-from crdts import Version
+from crdts import Frontier, Version
 from crdts.frontier import Promise
-from device_agent.gateway.finality import HeldStarts, TurnFinality
+from device_agent.gateway.finality import HeldStarts, TurnFinality, begun_after
 from lasp_edge.language.fleet_regimes import StartSpan
+from lasp_edge.protocol.acceptance import Accepted
 from lasp_edge.protocol.frames import EVERY_WINDOW
 from lasp_edge.protocol.frontier import AwaitedDevices, Coverage
 from lasp_edge.protocol.lost_stores import EarlierLives, LackingStretches, lost_after
@@ -70,3 +71,11 @@ def test_a_window_lacks_nothing_of_a_device_that_does_not_count():
     begun = {"a": ((WINDOW.stream, 21),)}
     finality = TurnFinality(coverage, *known, begun, promised(80), range(0), LackingStretches())
     assert finality.excluded(WINDOW, 20, 60) == ()
+
+
+def test_a_beat_that_comes_after_a_newer_one_states_nothing_of_readings():
+    known, newest = {"a": ((7, 50),)}, Promise(Version(1, 7, 4), 60, done=False, heard_us=0)
+    for number, begun in ((3, ((7, 50),)), (4, ((7, 90),))):
+        came = Promise(Version(1, 7, number), 60, done=False, heard_us=0)
+        accepted = Accepted(promises=Frontier({"a": came}), begun={"a": ((7, 90),)})
+        assert begun_after(known, accepted, {"a": newest}) == {"a": begun}
