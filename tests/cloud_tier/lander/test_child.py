@@ -1,5 +1,6 @@
 """The lander as a child process: started again when it dies, gone when its job is."""
 
+import signal
 import subprocess
 import sys
 from itertools import pairwise
@@ -37,6 +38,21 @@ def test_lander_stops_when_it_is_told_to(tmp_path):
     child.stop()
     assert not child.runs
     child.stop()
+
+
+def test_a_lander_that_does_not_stop_is_killed_and_has_ended_then(tmp_path):
+    deaf, child = tmp_path / "deaf", LanderChild([])
+    code = (
+        "import signal, time; from pathlib import Path;"
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN);"
+        f"Path({str(deaf)!r}).touch(); time.sleep(600)"
+    )
+    child._command = [sys.executable, "-c", code]
+    child.watch(0.0)
+    until_true(deaf.exists)
+    lander = child._process
+    child.stop(within_s=0.1)
+    assert lander.returncode == -signal.SIGKILL
 
 
 def test_lander_ends_when_its_job_was_killed(tmp_path):
