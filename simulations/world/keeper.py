@@ -1,7 +1,7 @@
 """What a simulated gateway keeps: the state of its core as plain tables, without a file."""
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from crdts import Frontier, Membership
 from crdts.frontier import BOTTOM_US
@@ -28,6 +28,7 @@ class SimulatedKeeper:
         panes: pane -> its greatest seq, and the partial at that.
         came_us: pane -> how far the frontier was before the last entry of it; none before any.
         revisions: window -> all its rows.
+        last_rows: those of the last commit.
         dropped: window and revision -> device -> up to which time it had promised by then, where
             the row before named it, and this one does not.
         reached_us: device -> how far it has ever promised.
@@ -46,6 +47,7 @@ class SimulatedKeeper:
         self.panes: dict[PaneKey, tuple[int, Partial]] = {}
         self.came_us: dict[PaneKey, int] = {}
         self.revisions: dict[WindowStart, list[FleetRow]] = {}
+        self.last_rows: Sequence[FleetRow] = ()
         self.dropped: dict[tuple[WindowStart, int], dict[str, int]] = {}
         self.reached_us: dict[str, int] = {}
         self.moved_by = Frontier()
@@ -162,7 +164,8 @@ class SimulatedKeeper:
         if changes.panes_below and self.state.frontier_us is not None:
             self.pruned = self.state.frontier_us, changes.panes_below
 
-    def _take_rows(self, new: Iterable[FleetRow]) -> None:
+    def _take_rows(self, new: Sequence[FleetRow]) -> None:
+        self.last_rows = new
         for row in new:
             rows = self.revisions.setdefault(row.at, [])
             names = {*rows[-1].excluded}.difference(row.excluded) if rows else ()

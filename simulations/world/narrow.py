@@ -47,13 +47,17 @@ NARROW: Final[tuple[tuple[ModuleType, str, int], ...]] = (
     (stored, "DELTAS_PER_KEY", 2),
     (states, "TAIL_BYTES", 48),
     (states, "PIECE_BYTES", 96),
-    (fleet_panes, "MOST_ENTRIES", 6),
-    (fleet_panes, "MOST_TOTALS", 4),
     (history, "_LOOK_US", 20 * SECOND_US),
 )
 """Module, name of the limit, and what it is in place of what a device has. Each is read when it is
 needed, so that a run has its own."""
 
+OF_PANES: Final[tuple[tuple[ModuleType, str, int], ...]] = (
+    (fleet_panes, "MOST_ENTRIES", 6),
+    (fleet_panes, "MOST_TOTALS", 4),
+)
+"""What lets panes leave a sink's memory: in narrow worlds, and where operators change what they
+mean."""
 
 OF_PRUNING: Final[tuple[tuple[ModuleType, str, int], ...]] = (
     (fleet_core, "PRUNE_EVERY_US", 5 * SECOND_US),

@@ -3,6 +3,7 @@
 - which windows lack readings of it, as the beat says by which the sink goes, or panes since
 - which source holds its promise, whether it trusts its clock, and whether it delivers to another
   store of the sink's name
+- a tentative row waits for nobody who is silent for long, or does not count
 - the total of each pane that memory holds is that of the entries in the store, as operators have
   decided whose panes mean the same
 """
@@ -12,7 +13,9 @@ from typing import Any
 
 from lasp_edge.protocol.frames import BeatFrame
 from lasp_edge.protocol.sinks import UNKNOWN_STORE, store_tag
+from lasp_edge.protocol.status import TENTATIVE
 from simulations.world.landed import LandedState
+from simulations.world.sent_checks import silent_devices
 from simulations.world.sinks import AnySink
 from simulations.world.stated import sent_at_all
 from simulations.world.world import World
@@ -27,14 +30,26 @@ _STRANGE = frozenset({"hostile", "clone", "forged_hello", "held_up", "recorded_a
 
 def wrong_notes(world: World, sink: AnySink) -> Iterator[str]:
     """Yield what a sink notes of devices that they did not say."""
+    lander = sink.lander
+    yield from _waits(sink, lander)
     if world.step_number % LOOK_STEPS or not sink.is_running:
         return
-    lander = sink.lander
     yield from _begun(sink, lander)
     yield from _totals(lander)
     is_late = sink.clock.wrong or sink.clock.was_wrong or world.step_number < sink.slow_until
     if not (is_late or _STRANGE & world.seen.keys()):
         yield from _of_beats(sink, lander)
+
+
+def _waits(sink: AnySink, lander: LandedState) -> Iterator[str]:
+    """Yield the new tentative rows that wait for devices for which nobody waits."""
+    rows = [row for row in lander.kept.last_rows if row.status == TENTATIVE and row.excluded]
+    expected = sorted(lander.coverage.expected)
+    silent = silent_devices(sink, lander, expected) if rows else None
+    for row in rows if silent is not None else ():
+        wrong = {*row.excluded}.difference(expected) | {*row.excluded}.intersection(silent or ())
+        if wrong:
+            yield f"{lander.lake} waits for {sorted(wrong)} with {row}"
 
 
 def _begun(sink: AnySink, lander: LandedState) -> Iterator[str]:
@@ -79,6 +94,9 @@ def _totals(lander: LandedState) -> Iterator[str]:
     core = lander.core
     regimes, held = core._regimes, core._panes._totals  # noqa: SLF001 - rows alone give it away
     for (stream, pane_us), totals in held.items():
+        if regimes.window_of(stream) is None:
+            yield f"{lander.lake} holds {totals} of no window"
+            continue
         devices: dict[tuple[str, str], set[str]] = {}
         for entry in lander.kept.entries(stream, pane_us, pane_us):
             at = entry.key, regimes.scope(stream, entry.writer.device)

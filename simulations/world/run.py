@@ -33,6 +33,7 @@ from simulations.world.narrow import (
     NARROW,
     OF_CELLS,
     OF_ORDER,
+    OF_PANES,
     OF_PROCESSES,
     OF_PRUNING,
     OF_SLIDING,
@@ -80,6 +81,7 @@ class RunOutcome(NamedTuple):
 def run(scenario: Scenario) -> RunOutcome:
     """Run a scenario to its end, or to its first trouble."""
     limits = [*(OF_PRUNING if scenario.gateways else ()), *(NARROW if scenario.narrow else ())]
+    limits += OF_PANES if scenario.narrow or scenario.operated else ()
     limits += OF_SLIDING if scenario.acting else ()
     limits += OF_ORDER if scenario.ordered else ()
     limits += OF_CELLS if scenario.ordered and not scenario.synced else ()

@@ -4,15 +4,18 @@
 - of a gateway's store it names those before it, unless its device has named the present one since
   it asked last who it was
 - the gateway's own topic shows how far windows are final, how many devices count, and who of them
-  is not waited for, as its last turn left it; and no clock that its device states no more
+  is not waited for, as its last turn left it; and no clock that its device states no more;
+  it names no retired device, and no failure without a cause, and each source that holds a device
 - a window's topic shows rows that are durable, the newest revision of each, all of it as it is kept
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from lasp_edge.language.declarations import Window
 from lasp_edge.protocol.acks import AckFrame
 from lasp_edge.protocol.frontier import CLOCKS_DIFFER_US
 from lasp_edge.protocol.sinks import store_tag
@@ -29,8 +32,10 @@ _OF_CLOCKS = "timedatectl"
 _SPARE_S = 4
 """Seconds until a gateway has taken what it hears, at most."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_ROW_FIELDS = frozenset({"parts", "tentative"})
-"""Fields of a shown row that are for people alone, or of another row."""
+_OTHER_ROW = "tentative"
+"""The field of a shown row that is another row."""
+_LISTENS = ("listening", "is called")
+"""Stand in the words of a gateway that does not say for whom it waits."""
 
 
 def wrong_answer(
@@ -119,9 +124,22 @@ def _wrong_row(
     columns = zip(window.fold.columns_named, row.partial, strict=True)
     expected = {n: part.hex() if isinstance(part, bytes) else part for n, part in columns}
     expected |= _fields(row)
-    found = {field: value for field, value in shown.items() if field not in _ROW_FIELDS}
+    expected["parts"] = _parts(window, row, shown["parts"])
+    found = {field: value for field, value in shown.items() if field != _OTHER_ROW}
     if found != expected:
         yield f"{name} shows {found} of {at}, and has {expected}"
+
+
+def _parts(window: Window, row: FleetRow, shown: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the parts of a row; as they are shown, where they are not recomputed."""
+    columns = dict(zip(window.fold.columns_named, row.partial, strict=True))
+    step = window.resolution.exact
+    if columns.keys() == {"count", "total_q"}:
+        count = columns["count"]
+        return {"mean": float(columns["total_q"] * step / count) if count else None}
+    if columns.keys() == {"max_q"}:
+        return {"max": float(columns["max_q"] * step)}
+    return shown
 
 
 def _fields(row: FleetRow) -> dict[str, Any]:
@@ -158,9 +176,34 @@ def _wrong_standing(
         yield f"{sink.name} shows {found}, and it is {right}"
     if any(_OF_CLOCKS in words for words in shown["waiting"]) and not _are_clocks_apart(sink):
         yield f"{sink.name} shows {shown['waiting']}, and no device states such a clock"
-    silent = _silent(sink, lander, expected)
+    yield from _wrong_words(sink, lander, expected, shown)
+    silent = silent_devices(sink, lander, expected)
     if silent is not None and shown["except"] != silent:
         yield f"{sink.name} waits for all but {shown['except']}, and {silent} are silent"
+
+
+def _wrong_words(
+    sink: VirtualSink[Any], lander: LandedState, expected: list[str], shown: Mapping[str, Any]
+) -> Iterator[str]:
+    """Yield that a gateway names a retired device, or other failures than there were.
+
+    Or that it does not name a source that holds a device.
+    """
+    words = " ".join(shown["waiting"])
+    for device in lander.kept.state.membership.retired:
+        if f" {device}," in f" {words},":
+            yield f"{sink.name} shows {shown['waiting']}, and {device} is retired"
+    failed = lander.core.failed + lander.alerts.failed
+    if not failed <= Counter(shown["failed"]) or bool(failed) != bool(shown["failed"]):
+        yield f"{sink.name} shows {shown['failed']} as failed, and it is {failed}"
+    if any(each in words for each in _LISTENS):
+        return
+    for device in expected:
+        promise = lander.kept.state.promises.entries.get(device)
+        sources = sink.stated.held_by(device, sink.second - _SPARE_S)
+        is_held = promise is not None and not promise.done and len(sources) == 1
+        if is_held and all(sources) and not sources & {*words.replace(")", " ").split()}:
+            yield f"{sink.name} shows {shown['waiting']}, and {sources} of {device} is silent"
 
 
 def _are_clocks_apart(sink: VirtualSink[Any]) -> bool:
@@ -178,7 +221,9 @@ def _are_clocks_apart(sink: VirtualSink[Any]) -> bool:
     return False
 
 
-def _silent(sink: VirtualSink[Any], lander: LandedState, expected: list[str]) -> list[str] | None:
+def silent_devices(
+    sink: VirtualSink[Any], lander: LandedState, expected: list[str]
+) -> list[str] | None:
     """Return who is not waited for, by its last turn; None where clocks were set."""
     listening, promises = lander.core.listening, lander.kept.state.promises.entries
     if listening is None:

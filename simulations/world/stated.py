@@ -41,6 +41,12 @@ class Stated:
         elif isinstance(frame, PaneFrame) and frame.begun:
             self._begun_before[frame.about].append((second, sent_at_all(frame.begun)))
 
+    def held_by(self, device: str, second: int) -> set[str]:
+        """Return who held a device by its last beat before a second, and since; "" for nobody."""
+        beats = self.beats[device]
+        before = [beat for at, beat in beats if at < second]
+        return {beat.held_by for beat in [*before[-1:], *(b for at, b in beats if at >= second)]}
+
     def begun(self, device: str, version: Version, second: int) -> set[Begun]:
         """Return what a sink may take for the windows that lack readings of a device.
 
