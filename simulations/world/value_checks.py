@@ -99,13 +99,14 @@ def own_rows(core: Core, name: str) -> Iterator[tuple[str, Partial]]:
 def _of_fleet(device: VirtualDevice) -> Iterator[str]:
     """Yield the values of the fleet that are not what the entries that count add up to."""
     core = device.core
+    every, agreements = core.results.fleet(), core.agreements.all()
     for name, fold in core.agent.plan.dynamic_folds.items():
         kind = OF_FLEET.get(name)
         if kind is None:
             continue
         rows = partials_of_fleet(device, fold)
-        found, having = core.results.fleet()[name], _having(device, fold)
-        if (agreed := core.agreements.all()[name].devices) != having:
+        found, having = every[name], _having(device, fold)
+        if (agreed := agreements[name].devices) != having:
             yield f"{device.name} counts {agreed} devices of {name}, and {having} have an entry"
         if fold.keyed and found.keys() != rows.keys():
             yield f"{device.name} has {sorted(found)} of {name}, and its entries {sorted(rows)}"
