@@ -41,6 +41,7 @@ class AgentProcess:
 
     Attributes:
         durable: the running agent's core and store; None while it is switched off.
+        core: of the running agent; not set while it is switched off.
         plan: the program of the next start.
     """
 
@@ -51,6 +52,7 @@ class AgentProcess:
         self.disk = disk
         self.plan = plan
         self.durable: Durable | None = None
+        self.core: Core
         self._settings = settings
         self._sources = sources
 
@@ -65,7 +67,7 @@ class AgentProcess:
             core = _Core(self.plan, self.name, nonce, store.restored(), self._settings)
             for source in self._sources:
                 core.intake.sources.cursor(source)
-            self.durable = Durable(core, store)
+            self.durable, self.core = Durable(core, store), core
         except STORE_ERRORS:  # as the process would: it ends, and its store is free again
             store.close()
             raise
@@ -75,12 +77,7 @@ class AgentProcess:
         if self.durable is not None:
             self.durable.store.close()
             self.durable = None
-
-    @property
-    def core(self) -> Core:
-        """The running agent's core."""
-        assert self.durable is not None, f"{self.name} is switched off"
-        return self.durable.core
+            del self.core
 
     def read(self, batch: Batch, now_us: int) -> None:
         """Take in a batch of readings."""
