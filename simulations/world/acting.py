@@ -16,6 +16,7 @@ from typing import Any
 from device_agent.agent.settings import Settings
 from simulations.world.device import VirtualDevice
 from simulations.world.faults import STEP_US
+from simulations.world.keyed_acts import unpublished
 from simulations.world.programs import ALERT_ABOVE, ALERT_BELOW, HEARD, STALE_S
 from simulations.world.scenario import reconnects, waits_for_silence
 from simulations.world.value_checks import hasty_acts
@@ -72,6 +73,7 @@ class ActingChecks:
         if not reconnects(world.scenario) or is_late:
             return
         for device in world.running():
+            world.trouble += unpublished(world, device)
             count, total = device.core.results.local()["here"][""].partial
             topic = world.topics.alert("high", device.name, None)
             payload = world.broker.retained.get(topic)

@@ -37,6 +37,7 @@ from simulations.world.fleet_scanning import FleetOrderChecks, check_items
 from simulations.world.frontier_checks import FrontierWatch, unfinished
 from simulations.world.gateway import VirtualGateway
 from simulations.world.kept_checks import forgotten
+from simulations.world.keyed_acts import KeyedActs
 from simulations.world.landed_checks import check_landed, check_own_samples, check_shared, misdated
 from simulations.world.log_checks import LogWatch
 from simulations.world.lost_checks import unnamed
@@ -59,9 +60,9 @@ from simulations.world.promise_checks import (
 from simulations.world.results_checks import wrong_results
 from simulations.world.scanning import ScanChecks
 from simulations.world.sinks import AnySink
-from simulations.world.trace_checks import check_traces
+from simulations.world.trace_checks import check_traces, kept_for_others, unstored
 from simulations.world.truth import has_closed
-from simulations.world.value_checks import ValueChecks, wrong_alerts
+from simulations.world.value_checks import ValueChecks, level_of, wrong_alerts
 from simulations.world.window_checks import wrong_windows
 from simulations.world.world import World
 
@@ -81,7 +82,7 @@ class Checks:
     def __init__(self) -> None:
         self.trace = sha256()
         self.quiet = False
-        self._acting, self._scans = ActingChecks(), ScanChecks()
+        self._acting, self._keyed, self._scans = ActingChecks(), KeyedActs(), ScanChecks()
         self._values, self._clocks = ValueChecks(), ClockChecks()
         self._order = FleetOrderChecks()
         self._frontiers, self._logs = FrontierWatch(), defaultdict[str, LogWatch](LogWatch)
@@ -155,17 +156,23 @@ class Checks:
         """Look at what has left, and what has not."""
         check_delivery(world, device, unsent, self._dots)
         if world.scenario.acting:
-            world.trouble += wrong_alerts(device, device.now_us(world.now_us))
+            level = level_of(device, device.now_us(world.now_us))
+            world.trouble += wrong_alerts(device, level)
+            if world.scenario.keyed:
+                world.trouble += self._keyed.wrong(device, level, world.now_us)
 
     def connected(self, world: World, device: VirtualDevice) -> None:
         """Demand that it waits for no answer to what the connection before may have lost."""
         check_connection(world, device)
         check_process(world, device)
+        self._keyed.connected(device, world.now_us)
 
     def ended(self, world: World, device: VirtualDevice) -> None:
         """Note how far a replica came: its entries are frozen from now on."""
         self._last_seq[device.core.replica] = device.core.panes.memory.seq
         check_process(world, device)
+        if world.scenario.shared:
+            world.trouble += unstored(world, device)
         if not device.disk_until:
             world.trouble += forgotten(device)
 
@@ -293,6 +300,7 @@ class Checks:
             check_own_samples(world, device)
         self._windows(world)
         check_shared(world)
+        world.trouble += kept_for_others(world)
         if world.scenario.scans:
             self._scans.at_the_end(world)
         if world.scenario.ordered:

@@ -59,6 +59,10 @@ ACTING_VALUES = {
 are kept. None: again what the program says."""
 LEVELLED = {"levelled": "held_here", "of_all": "everywhere"}
 """Alert that goes on above this level, and off where it is not reached -> what it watches."""
+OF_ROOMS = {"warm_lately": LATELY, "warm_rooms": "rooms_everywhere"}
+"""The same by room, where values have keys."""
+RISEN: list[tuple[str, str]] = []
+"""Device and room of each call for a value that has gone beyond a level, as `CALLED`."""
 CALLED: list[tuple[str, str]] = []
 """Name and `inputs` of each value that a handler was called for; the world takes them after each
 tick of a device."""
@@ -105,7 +109,7 @@ def trial(
     if shared:
         _share(program, timed)
     if acting:
-        _act(program, timed, here, everywhere)
+        _act(program, timed, here, everywhere, keyed=keyed)
     leave_s = SOON_S if order is not None and order.leaves_soon else None
     metered = program.event(METERED, resolution="1", leave_s=leave_s) if scans or order else None
     if scans and metered is not None:
@@ -187,7 +191,9 @@ def _share(program: Program, timed: EventType) -> None:
         update(open_now, ORSet.remove if is_last else ORSet.add, room(event))
 
 
-def _act(program: Program, timed: EventType, here: Variable, everywhere: Variable) -> None:
+def _act(
+    program: Program, timed: EventType, here: Variable, everywhere: Variable, *, keyed: bool
+) -> None:
     """Let a program do what people do with values: leave out the silent, react, and alert."""
     program.fold_dynamic(here, HEARD, stale_after_s=STALE_S)
     program.alert("high", here, above=ALERT_ABOVE, below=ALERT_BELOW)
@@ -198,8 +204,16 @@ def _act(program: Program, timed: EventType, here: Variable, everywhere: Variabl
     held_here = program.fold(held, folds.max(), "held_here")
     for name, watched in zip(LEVELLED, (held_here, everywhere), strict=True):
         program.alert(name, watched, above=level)
+    for name, by_room in OF_ROOMS.items() if keyed else ():
+        program.alert(name, by_room, above=level)
 
     @program.on_value(here)
     @program.on_value(everywhere)
     def moved(value: FoldValue, _update: Update) -> None:
         CALLED.append((value.name, value.inputs))
+
+    def risen(value: FoldValue, _update: Update) -> None:
+        RISEN.append((value.devices[0], value.key))
+
+    if keyed:
+        program.on_value(LATELY, above=ALERT_ABOVE, every_s=0)(risen)

@@ -98,8 +98,8 @@ SILENT, SILENT_S, SILENT_STEPS = 0.1, 3, 45
 clock, after how many seconds, and the least steps of these."""
 SHOWN, SHOWN_US = 0.08, 3 * SECOND_US
 """The part of the seeds in which devices publish values for people, and how often they do."""
-OPERATED = 0.08
-"""The part of the seeds in which operators change a window."""
+OPERATED, OF_ROOMS = 0.08, 0.5
+"""The part of the seeds in which operators change a window; and of those that act, with keys."""
 ORDERED = 0.12
 """The part of the seeds with streams over the fleet; half of their sinks at least are gateways."""
 LONG_COMMIT_S = 10
@@ -260,6 +260,8 @@ def scenario_of(seed: int, kinds: tuple[str, ...] = tuple(KINDS)) -> Scenario:
         operated=Random(f"{seed} operated").random() < OPERATED,
         shown=Random(f"{seed} shown").random() < SHOWN,
     )
+    if scenario.acting and Random(f"{seed} rooms").random() < OF_ROOMS:
+        scenario = replace(scenario, keyed=True)
     torn = Random(f"{seed} torn")
     if scenario.scans and "torn_commit" in kinds and torn.random() < TORN:
         more = [Fault(torn.randint(1, steps), "torn_commit", name, BEHIND) for name in names]

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any, Final
 
-from crdts import BoundedLWWSet, ControlLog
+from crdts import BoundedLWWSet, ControlLog, Entry, Version
 from crdts.control_log import FLEET, INHERITED, TAKEN_BACK
 from device_agent.agent.core import Core
 from lasp_edge.folds.columns import Partial
@@ -25,6 +25,7 @@ from simulations.world.device import VirtualDevice
 from simulations.world.programs import CALLED, LATELY, LEVEL, LEVEL_DEFAULT, LEVELLED
 
 _MEAN, _MAX = "mean", "max"
+_NO: Final = Version(-1, 0, 0)
 LOCAL: Final = {"here": _MEAN, "rooms_here": _MAX, LATELY: _MEAN, "held_here": _MAX}
 """Local fold of the program -> what it is."""
 OF_FLEET: Final = {"everywhere": _MEAN, "rooms_everywhere": _MAX}
@@ -45,6 +46,7 @@ class ValueChecks:
         """Yield what is wrong with a device in a step."""
         yield from _local(device)
         yield from _of_fleet(device)
+        yield from _of_present(device)
         if step % NEWS_STEPS == 0:
             yield from self._news(device)
 
@@ -117,6 +119,34 @@ def _of_fleet(device: VirtualDevice) -> Iterator[str]:
                 yield f"{device.name} holds {result} of {name} {key!r}: {total} of {devices}"
 
 
+def _of_present(device: VirtualDevice) -> Iterator[str]:
+    """Yield the values that silent devices leave, and that are not what the others add up to."""
+    core = device.core
+    for name, fold in core.agent.plan.dynamic_folds.items():
+        if fold.absence is None:
+            continue
+        versions, heard = defaultdict[str, list[Version]](list), dict[str, Version]()
+        for shard in _counting(core, fold.source.name):
+            heard |= {d: max(e.version, heard.get(d, e.version)) for d, e in shard.items()}
+        for shard in _counting(core, fold.absence.name):
+            for absent, _, partial in [row for each in shard.values() for row in each.payload]:
+                versions[absent].append(Version(*partial))
+        gone = {other for other, last in heard.items() if last <= max(versions[other], default=_NO)}
+        shards = _counting(core, fold.source.name)
+        present = [e for shard in shards for d, e in shard.items() if d not in gone]
+        expected = combined(_MEAN, [row[2] for each in present for row in each.payload])
+        found = core.results.fleet()[name].get("")
+        if found is not None and found.partial != expected:
+            yield f"{device.name} holds {found} of {name}, and {expected} without {sorted(gone)}"
+
+
+def _counting(core: Core, name: str) -> list[dict[str, Entry]]:
+    """Return by shard the entries of a fold of the devices that are not retired."""
+    retired = core.commands.known.membership.retired
+    shards = core.samples.published[name].entries._entries  # noqa: SLF001 - all
+    return [{d: e for d, e in each.entries.items() if d not in retired} for each in shards]
+
+
 def _having(device: VirtualDevice, fold: DynamicFold) -> int:
     """Return how many devices that are not retired have an entry."""
     entries = device.core.samples.published[fold.source.name].entries._entries  # noqa: SLF001 - all
@@ -150,14 +180,17 @@ def combined(kind: str, partials: Sequence[Partial]) -> Partial:
     return (max([each for (each,) in partials if each is not None], default=None),)
 
 
-def wrong_alerts(device: VirtualDevice, now_us: int) -> Iterator[str]:
+def level_of(device: VirtualDevice, now_us: int) -> Fraction:
+    """Return the level of alerts that operators may change, as it is now."""
+    log, clock = device.core.commands.known.control, device.core.agent.clock
+    return Fraction(value_at(log, LEVEL, device.name, clock.time_us(now_us)) or LEVEL_DEFAULT)
+
+
+def wrong_alerts(device: VirtualDevice, level: Fraction) -> Iterator[str]:
     """Yield the alerts that do not say what their value says, right after the tick of a device."""
     core = device.core
     assert core.acting.alerts is not None, "the program has alerts"
     states = core.acting.alerts.report()["alerts"]
-    log, clock = core.commands.known.control, core.agent.clock
-    text = value_at(log, LEVEL, device.name, clock.time_us(now_us))
-    level = Fraction(text or LEVEL_DEFAULT)
     for name, variable in LEVELLED.items():
         if variable in LOCAL:
             partial: Any = core.samples.partials(variable).get("", (None,))

@@ -12,7 +12,7 @@ from simulations.world.scenario import Scenario
 @pytest.mark.parametrize(
     ("bug", "seed", "trouble"),
     [
-        (of_values.a_level_that_changed_is_looked_at_with_the_next_value, 20, "levelled is on"),
+        (of_values.a_level_that_changed_is_looked_at_with_the_next_value, 20, "warm_lately is on"),
         (of_values.a_set_that_became_smaller_is_not_folded_again, 432, "of held_here"),
         (of_values.values_of_the_fleet_count_before_its_devices_are_in, 511, "of 1 devices"),
         (of_values.who_is_cut_off_takes_all_others_for_silent, 96, "it has been cut off"),
