@@ -2,7 +2,8 @@
 
 - the topic of each value holds it: its parts and columns as its samples, or the entries of all
   devices, come to; who is in it, and that the fleet agrees; no value is shown that nobody has
-- an agent's own topic has its counts and alarms, and its presence how many alarms these are
+- an agent's own topic has its counts and alarms, and its presence how many alarms these are, and
+  that it is there, whatever its earlier lives have left as their wills
 - the device whose name is first shows the fleet's values and state for all, and no other does
 - what is announced to Home Assistant reads its states from topics that are there, and lacks none
 """
@@ -108,6 +109,8 @@ def _agent(world: World, device: VirtualDevice) -> Iterator[str]:
     frame = decoded(world.broker.retained[topic])
     if not isinstance(frame, PresenceFrame) or frame.alarms != len(shown.get("alarms", [])):
         yield f"{device.name} has {shown.get('alarms')}, and is present with {frame}"
+    elif not frame.online:
+        yield f"{device.name} is connected, and is taken for away"
 
 
 def _shown(world: World, device: str | None) -> Iterator[tuple[str, str | None]]:
