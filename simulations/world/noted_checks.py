@@ -46,8 +46,12 @@ def _waits(sink: AnySink, lander: LandedState) -> Iterator[str]:
     rows = [row for row in lander.kept.last_rows if row.status == TENTATIVE and row.excluded]
     expected = sorted(lander.coverage.expected)
     silent = silent_devices(sink, lander, expected) if rows else None
-    for row in rows if silent is not None else ():
-        wrong = {*row.excluded}.difference(expected) | {*row.excluded}.intersection(silent or ())
+    if silent is None:
+        return
+    if silent == expected:
+        silent = []  # where all are, nobody has come further
+    for row in rows:
+        wrong = {*row.excluded}.difference(expected) | {*row.excluded}.intersection(silent)
         if wrong:
             yield f"{lander.lake} waits for {sorted(wrong)} with {row}"
 

@@ -1,10 +1,12 @@
 """Alerts: on or off, on each device and for each key, published and handed on once a turn.
 
-An alert that turns is stored with its number before anybody hears of it. Its state is JSON that the
-broker retains, published again after each connection. Where the agent was given a command or a
-webhook, each turn is called out once it is durable, and forgotten once that has succeeded or was
-given up; after a crash what is not forgotten is called out again. So each turn is called out at
-least once, and a state that was stored never turns again by a restart alone.
+An alert is stored before anybody hears of it: when its key comes, and when it turns, with the
+number of the turn. Its state is JSON that the broker retains, published again after each
+connection. So is that its key is gone, once, and then it is forgotten: what a connection took
+before it broke may have been lost. Where the agent was given a command or a webhook, each turn is
+called out once it is durable, and forgotten once that has succeeded or was given up; after a crash
+what is not forgotten is called out again. So each turn is called out at least once, and a state
+that was stored never turns again by a restart alone.
 """
 
 import json
@@ -27,6 +29,9 @@ LOOK_US = SECOND_US
 """Microseconds between two looks at the values, at least."""
 MOST_WAITING = 16
 """Turns of one alert and key that wait to be called out, at most; the oldest one is given up."""
+
+MOST_CLEARED = 64
+"""Keys that are gone of which that is published once more, at most: of the last ones."""
 
 AlertStatus = dict[str, Any]
 """What an alert says, as JSON."""
@@ -73,16 +78,22 @@ class Alerts(Part):
         self._timer = Timer(LOOK_US)
         self._statuses: dict[tuple[str, str], AlertStatus] = {}
         self._unsent: dict[tuple[str, str], None] = {}
-        self._gone: dict[tuple[str, str], None] = {}
+        self._gone: dict[tuple[str, str], bool] = {}  # whether a connection before took that
+        self._cleared: dict[tuple[str, str], None] = {}
         self._offered: set[tuple[str, str, int]] = set()
         for name, watch in self._watches.items():
             for key, record in records.of(watch.watched.identity):
+                if record.get("gone"):
+                    self._gone[name, key] = False
+                    continue
                 self._statuses[name, key] = record["said"]
                 fired = record["said"]["state"] == "on"
                 watch.states[key] = TriggerState(fired=fired)
 
     def connected(self, _now_us: int) -> None:
         self._unsent = dict.fromkeys(self._statuses)
+        self._gone |= dict.fromkeys(self._cleared, True)
+        self._cleared.clear()
 
     def succeed(self) -> None:
         self._unsent = dict.fromkeys(self._statuses)
@@ -108,13 +119,23 @@ class Alerts(Part):
             since_us = state.since_us if state.fired else trusted_us
             self._turn(name, key, since_us)
         elif has_value and ((name, key) not in self._statuses or (name, key) in self._gone):
-            self._say(name, key, self._sentence(name, key, None))
-        if not has_value:
-            self._forget(name, key)
+            self._begin(name, key)
+        if not has_value and (name, key) in self._statuses:
+            self._gone[name, key] = False  # it was off before
+
+    def _begin(self, name: str, key: str) -> None:
+        """Publish an alert that is off. It is stored, too: who restarts knows of it if it goes."""
+        status, before = self._sentence(name, key, None), self._record(name, key)
+        record = {"said": status, "number": before["number"], "waiting": before["waiting"]}
+        self._records.put(self._watches[name].watched.identity, key, record)
+        self._say(name, key, status)
+
+    def _record(self, name: str, key: str) -> dict[str, Any]:
+        identity = self._watches[name].watched.identity
+        return self._records.get(identity, key) or {"said": None, "number": 0, "waiting": []}
 
     def _turn(self, name: str, key: str, since_us: int | None) -> None:
-        identity = self._watches[name].watched.identity
-        before = self._records.get(identity, key) or {"number": 0, "waiting": []}
+        identity, before = self._watches[name].watched.identity, self._record(name, key)
         status = self._sentence(name, key, since_us)
         number, waiting = before["number"] + 1, list(before["waiting"])
         if self.calls_out:
@@ -152,16 +173,7 @@ class Alerts(Part):
         self._statuses[name, key] = status
         self._unsent[name, key] = None
         self._gone.pop((name, key), None)
-
-    def _forget(self, name: str, key: str) -> None:
-        """Let a key go that has no value any more; its alert was off before."""
-        if (name, key) not in self._statuses:
-            return
-        self._gone[name, key] = None
-        identity = self._watches[name].watched.identity
-        record = self._records.get(identity, key)
-        if record is not None and not record["waiting"]:
-            self._records.put(identity, key, None)
+        self._cleared.pop((name, key), None)
 
     def publications(self, now_us: int) -> Iterator[Publication]:  # noqa: ARG002 - the contract
         """Publish new messages of alerts; an empty one where a key is gone."""
@@ -171,8 +183,22 @@ class Alerts(Part):
             del self._unsent[name, key]  # the link took it, or else it asked for no more
         for name, key in list(self._gone):
             yield Publication(self._topic(name, key), b"", retain=True)
-            del self._gone[name, key]
             self._statuses.pop((name, key), None)
+            if self._gone.pop((name, key)):
+                self._forget(name, key)
+                continue
+            record = self._record(name, key) | {"gone": True}
+            self._records.put(self._watches[name].watched.identity, key, record)
+            self._cleared[name, key] = None
+            if len(self._cleared) > MOST_CLEARED:
+                oldest = next(iter(self._cleared))
+                del self._cleared[oldest]
+                self._forget(*oldest)
+
+    def _forget(self, name: str, key: str) -> None:
+        """Forget a key that is gone, unless a turn of it is still to be called out."""
+        if not self._record(name, key)["waiting"]:
+            self._records.put(self._watches[name].watched.identity, key, None)
 
     def _topic(self, name: str, key: str) -> str:
         device = self._agent.replica.device
@@ -204,8 +230,10 @@ class Alerts(Part):
         if record is None:
             return
         waiting = [each for each in record["waiting"] if each[0] != turn.number]
-        gone = not waiting and (turn.alert, turn.key) not in self._statuses
-        self._records.put(identity, turn.key, None if gone else record | {"waiting": waiting})
+        self._records.put(identity, turn.key, record | {"waiting": waiting})
+        at = (turn.alert, turn.key)
+        if not any(at in each for each in (self._statuses, self._gone, self._cleared)):
+            self._forget(*at)
 
     def report(self) -> dict[str, Any]:
         found: dict[str, Any] = {}

@@ -225,6 +225,35 @@ def test_a_key_that_is_back_before_anybody_heard_that_it_was_gone_is_said(start)
     assert list(device.core.report()["alerts"]["too warm"]["keys"]) == ["cellar"]
 
 
+@pytest.mark.parametrize("state", ["off", "on"])
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_key_that_is_gone_after_a_restart_is_cleared_at_the_broker(start, state, times):
+    """Also where the process that was to clear it died before anything left."""
+    house = House(bound=1, key=lambda event: event.tags["room"])
+    house.program.alert("too warm", house.everywhere, above=28)
+    device = start(house)
+    read(device, 20.0, tags={"room": "cellar"})
+    peer_says(device, 1, 1, 300 if state == "on" else 200, key="attic")
+    run(device, 5)
+    assert [each["state"] for each in said(device, f"{TOPIC}/attic")] == [state]
+    for _ in range(times):
+        device.restart()  # the peer is off for good, and its value is nobody's
+        for _ in range(EAGER.grace_us // SECOND_US + 60):
+            left = len(device.sent)
+            run(device, 1)
+            if any(p.topic == f"{TOPIC}/attic" and not p.payload for p in device.sent[left:]):
+                break
+    assert said(device, f"{TOPIC}/attic")[-1:] == [None]
+    for turn in device.core.acting.alerts.turns():
+        device.core.acting.alerts.called_out(turn)
+    device.core.handle_connected(device.now_us)
+    run(device, 60)
+    assert said(device, f"{TOPIC}/attic") == [None], "the connection may have lost it"
+    device.restart()
+    run(device, EAGER.grace_us // SECOND_US + 60)
+    assert said(device, f"{TOPIC}/attic") == [], "and then it is forgotten"
+
+
 def test_who_has_just_been_connected_again_does_not_say_that_others_keys_are_off(start):
     house = House(bound=1, key=lambda event: event.tags["room"])
     house.program.alert("too warm", house.everywhere, above=28)
