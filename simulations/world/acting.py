@@ -42,7 +42,7 @@ class ActingChecks:
 
     def __init__(self) -> None:
         self._states: dict[tuple[str, int], str] = {}
-        self._known: dict[tuple[str, int, str], str] = {}
+        self._known: dict[tuple[str, int, str, str], str] = {}
 
     def published(self, world: World, device: VirtualDevice, topic: str, payload: bytes) -> None:
         """Look at what an alert says."""
@@ -50,8 +50,8 @@ class ActingChecks:
             return
         alert = json.loads(payload)
         process = (device.name, device.core.replica.nonce)
-        known = self._known.get((*process, alert["alert"]), alert["state"])
-        self._known[*process, alert["alert"]] = alert["state"]
+        at = (*process, alert["alert"], alert.get("key", ""))
+        known, self._known[at] = self._known.get(at, alert["state"]), alert["state"]
         if known != alert["state"]:
             world.trouble += hasty_acts(device, [alert["fold"]], world.now_us)
         if alert["alert"] != "high":
@@ -64,32 +64,12 @@ class ActingChecks:
         if (before, alert["state"]) == ("off", "on") and value <= ALERT_ABOVE:
             world.trouble.append(f"{device.name}: an alert went on at {value}")
 
-    def at_the_end(self, world: World) -> None:
-        """Compare what the broker holds of alerts with the values that they watch.
-
-        What was lost on its way is sent again over a new connection; what is late comes over it.
-        """
-        is_late = world.scenario.faults.delayed or world.seen["held_up"]
-        if not reconnects(world.scenario) or is_late:
-            return
-        for device in world.running():
-            world.trouble += unpublished(world, device)
-            count, total = device.core.results.local()["here"][""].partial
-            topic = world.topics.alert("high", device.name, None)
-            payload = world.broker.retained.get(topic)
-            if not payload:
-                if count:
-                    world.trouble.append(f"{device.name}: nobody receives its alert")
-                continue
-            is_on = json.loads(payload)["state"] == "on"
-            mean = total / count if count else 0
-            if is_on != (mean > (ALERT_BELOW if is_on else ALERT_ABOVE)):
-                world.trouble.append(f"{device.name}: its alert is on: {is_on}, at {mean}")
-
 
 def check_acting(world: World) -> None:
     """Look at the calls of handlers in a settled world, and in some at who is silent."""
     _check_calls(world)
+    if not world.trouble:
+        _check_published(world)
     if waits_for_silence(world.scenario) and not world.trouble:
         check_absence(world)
 
@@ -104,6 +84,29 @@ def _check_calls(world: World) -> None:
         for name, inputs in device.acted.items():
             if values.is_ready(name) and inputs != values.inputs(name, ""):
                 world.trouble.append(f"{device.name} has not called a handler for what {name} is")
+
+
+def _check_published(world: World) -> None:
+    """Compare what the broker holds of alerts with the values that they watch.
+
+    What was lost on its way is sent again over a new connection; what is late comes over it.
+    """
+    is_late = world.scenario.faults.delayed or world.seen["held_up"]
+    if not reconnects(world.scenario) or is_late:
+        return
+    for device in world.running():
+        world.trouble += unpublished(world, device)
+        count, total = device.core.results.local()["here"][""].partial
+        topic = world.topics.alert("high", device.name, None)
+        payload = world.broker.retained.get(topic)
+        if not payload:
+            if count:
+                world.trouble.append(f"{device.name}: nobody receives its alert")
+            continue
+        is_on = json.loads(payload)["state"] == "on"
+        mean = total / count if count else 0
+        if is_on != (mean > (ALERT_BELOW if is_on else ALERT_ABOVE)):
+            world.trouble.append(f"{device.name}: its alert is on: {is_on}, at {mean}")
 
 
 def check_absence(world: World) -> None:

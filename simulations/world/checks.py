@@ -288,8 +288,6 @@ class Checks:
         for device in world.running():
             check_process(world, device)
         check_clocks_at_rest(world)
-        if world.scenario.acting:
-            self._acting.at_the_end(world)
         clones = bool(world.seen["clone"])
         for device in world.devices.values():
             for sink in world.sinks:

@@ -28,7 +28,6 @@ class SimulatedKeeper:
         panes: pane -> its greatest seq, and the partial at that.
         came_us: pane -> how far the frontier was before the last entry of it; none before any.
         revisions: window -> all its rows.
-        last_rows: those of the last commit.
         dropped: window and revision -> device -> up to which time it had promised by then, where
             the row before named it, and this one does not.
         reached_us: device -> how far it has ever promised.
@@ -47,7 +46,7 @@ class SimulatedKeeper:
         self.panes: dict[PaneKey, tuple[int, Partial]] = {}
         self.came_us: dict[PaneKey, int] = {}
         self.revisions: dict[WindowStart, list[FleetRow]] = {}
-        self.last_rows: Sequence[FleetRow] = ()
+        self._new_rows: list[FleetRow] = []
         self.dropped: dict[tuple[WindowStart, int], dict[str, int]] = {}
         self.reached_us: dict[str, int] = {}
         self.moved_by = Frontier()
@@ -164,8 +163,13 @@ class SimulatedKeeper:
         if changes.panes_below and self.state.frontier_us is not None:
             self.pruned = self.state.frontier_us, changes.panes_below
 
+    def take_new_rows(self) -> list[FleetRow]:
+        """Return the rows of the commits since it was asked last."""
+        taken, self._new_rows = self._new_rows, []
+        return taken
+
     def _take_rows(self, new: Sequence[FleetRow]) -> None:
-        self.last_rows = new
+        self._new_rows += new
         for row in new:
             rows = self.revisions.setdefault(row.at, [])
             names = {*rows[-1].excluded}.difference(row.excluded) if rows else ()

@@ -184,13 +184,17 @@ class SimulatedLander(LandedState):
             else:
                 self._pending.rows.append(rows)
         self._pending.promises |= accepted.promises
-        self._pending.begun |= accepted.begun
+        newest = self._pending.promises.entries
+        for device, promise in accepted.promises.entries.items():
+            if newest[device].version == promise.version:
+                self._pending.begun[device] = accepted.begun[device]
         self._pending.begun_before |= accepted.begun_before
         self._pending.unsent |= accepted.unsent
         for device in accepted.answers:
             self._pending.answers.setdefault(device, Answer())
         self._pending.known |= accepted.known
         self._pending.commands |= accepted.commands
+        self._pending.owed_us |= accepted.owed_us
         if accepted.commands.control.entries:  # earlier promises spoke of another log
             self._pending.promises, self._pending.begun = Frontier(), {}
         self._pending.heard |= accepted.heard

@@ -43,7 +43,7 @@ def wrong_notes(world: World, sink: AnySink) -> Iterator[str]:
 
 def _waits(sink: AnySink, lander: LandedState) -> Iterator[str]:
     """Yield the new tentative rows that wait for devices for which nobody waits."""
-    rows = [row for row in lander.kept.last_rows if row.status == TENTATIVE and row.excluded]
+    rows = [row for row in lander.kept.take_new_rows() if row.status == TENTATIVE and row.excluded]
     expected = sorted(lander.coverage.expected)
     silent = silent_devices(sink, lander, expected) if rows else None
     if silent is None:

@@ -35,9 +35,8 @@ class Stated:
             return
         if isinstance(frame, BeatFrame):
             self.beats[frame.about].append((second, frame))
-            if frame.begun:
-                at = frame.about, Version.of(frame.sender, frame.number)
-                self._begun[at].add(sent_at_all(frame.begun))
+            at = frame.about, Version.of(frame.sender, frame.number)  # two cards may share it
+            self._begun[at].add(sent_at_all(frame.begun))
         elif isinstance(frame, PaneFrame) and frame.begun:
             self._begun_before[frame.about].append((second, sent_at_all(frame.begun)))
 
