@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from crdts import Frontier, Version
+from crdts import Frontier, Membership, Version
 from crdts.frontier import Promise
 from lasp_edge.errors import Exit
 from lasp_edge.protocol.frontier import Coverage, Listening, Liveness, Tick
@@ -136,8 +136,10 @@ def test_a_lander_whose_clock_is_ahead_is_seen_as_it_is(monkeypatch):
     ticks = {
         "ahead": Tick(1, Listening(BEGIN_US + 3_600 * SECOND_US, BEGIN_US)),
         "right": Tick(9, Listening(BEGIN_US - SECOND_US, BEGIN_US - SECOND_US)),
+        "retired": Tick(2, Listening(BEGIN_US - 86_400 * SECOND_US, BEGIN_US)),
     }
-    liveness = before.known.liveness._replace(ticks=ticks, host_us=BEGIN_US)
+    members = Membership().retire("retired", Version(1, 1, 1))
+    liveness = before.known.liveness._replace(ticks=ticks, membership=members, host_us=BEGIN_US)
     found = watching.Figures().after(
         before._replace(known=before.known._replace(liveness=liveness)), {}, 0
     )
