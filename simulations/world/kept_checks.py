@@ -80,11 +80,10 @@ def _known(core: Core) -> dict[str, Any]:
     """Return what a process knows that outlives it."""
     return {
         "samples": core.samples.sets.held,
-        "bounds": [  # by number: of two that are alike only the sample that reached it knows which
-            (name, key, bound and bound.samples)
+        "bounds": [
+            (name, key, core.samples.sets.bound((name, key)))
             for name, held in core.samples.sets.held.items()
             for key in sorted(held)
-            for bound in [core.samples.sets.bound((name, key))]
         ],
         "shared": {name: state.whole for name, state in core.variables.shared_states.items()},
         "commands": core.commands.known,
