@@ -27,8 +27,7 @@ a version, and all rows have `received_us`, the time at which the lander took th
                the device has accepted readings alone, where it states that
     tick       a `lander`'s clock `now_us` at the end of segment `seq`; it listens since `since_us`
     member     an operator's command on a device, the one numbered `control`: `retired` or not; if
-               it is, panes up to the version still count, and `low_us` is up to when it may have
-               sent to others what has not landed (`lasp_edge.protocol.owed`)
+               it is, panes up to the version still count; it owes some up to `low_us`, at most
     control    an entry of the log of a parameter `key`, for a `device` or "" for all, from
                `pane_us` on (`cloud_tier.lake.controls`). `changed` of a promise: its log's digest
 
@@ -36,9 +35,8 @@ Of the others, which a job keeps for a start, the rows with the greatest `seq` c
 
     held       starts of a window `key`, from `pane_us` to `now_us`, that wait until all devices
                have promised again (`cloud_tier.job.control`)
-    lives      what is known of the lives of a device before its present one, and of which stretch
-               of time a lost store may have had more; up to when a retired one owes readings
-               (`cloud_tier.job.lives`)
+    lives      what is known of earlier lives of a device, of which stretch a lost store may have
+               had more, and up to when it owes readings once retired (`cloud_tier.job.lives`)
     cut        where the streams over the fleet stand at `pane_us`, packed in `said`, until `low_us`
     mark       of a scan with local events the events in order of a cell at `pane_us`, packed in
                `said`, needed until `low_us` (both: `cloud_tier.job.fleet_history`)
