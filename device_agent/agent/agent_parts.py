@@ -139,7 +139,8 @@ class AgentParts:
         self.results = Results(agent, values, self.programs, self.beats.note_alarms)
         self.voice = FleetVoice(agent, values, self.agreements, self.commands)
         known = (self.samples, self.variables, self.agreements)
-        self.acting = Acting(agent, *known, lambda: self.commands.known.control, self.streams)
+        control = lambda: self.commands.known.control  # noqa: E731
+        self.acting = Acting(agent, *known, control, self._is_connected, self.streams)
 
     def in_order(self) -> list[Part]:
         """Return the parts in the order in which they are called."""

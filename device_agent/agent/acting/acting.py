@@ -32,6 +32,7 @@ class Acting:
         variables: what handlers change.
         agreements: how far the fleet agrees.
         control: gives the operators' entries of parameters.
+        is_connected: returns whether there is a connection to the broker.
         streams: the rows of results; None where the program has no stream of a device.
 
     Attributes:
@@ -47,9 +48,10 @@ class Acting:
         variables: Variables,
         agreements: Agreements,
         control: Callable[[], ControlLog],
+        is_connected: Callable[[], bool],
         streams: "Streams | None",
     ) -> None:
-        self.values = values = CurrentValues(agent, samples, agreements, control)
+        self.values = values = CurrentValues(agent, samples, agreements, control, is_connected)
         self.alerts: Alerts | None = None
         self.parts: tuple[Part, ...] = (values,)
         if agent.plan.reactions or device_alerts(agent.plan) or agent.facts.acted:

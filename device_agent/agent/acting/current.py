@@ -40,6 +40,7 @@ class CurrentValues(Part):
         samples: the local folds' partials, and the fleet's entries of them.
         agreements: how far the fleet agrees.
         control: gives the operators' entries of parameters.
+        is_connected: returns whether there is a connection to the broker.
     """
 
     name = "current values"
@@ -50,8 +51,9 @@ class CurrentValues(Part):
         samples: Samples,
         agreements: Agreements,
         control: Callable[[], ControlLog],
+        is_connected: Callable[[], bool],
     ) -> None:
-        self._control = control
+        self._control, self._is_connected = control, is_connected
         self._agent, self._samples, self._agreements = agent, samples, agreements
         self._agreed = dict(agent.facts.settled or {})
         self._grace_us = agent.settings.grace_us
@@ -86,14 +88,15 @@ class CurrentValues(Part):
     def is_complete(self, name: str) -> bool:
         """Return whether a key that is not here is certainly gone.
 
-        A device that was started where it reaches nobody does not know the keys of others.
+        A device that was started where it reaches nobody, or is cut off before others had time to
+        speak, does not know their keys.
         """
         since_us = self._connected_us
         if name not in self._agent.plan.dynamic_folds:
             return True
-        return since_us is not None and is_time(
-            self._agent.now_us, since_us + self._grace_us, self._grace_us
-        )
+        if since_us is None or not self._is_connected():
+            return False
+        return is_time(self._agent.now_us, since_us + self._grace_us, self._grace_us)
 
     def is_keyed(self, name: str) -> bool:
         """Return whether a fold has a value for each key."""

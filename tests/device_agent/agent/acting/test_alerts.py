@@ -271,6 +271,26 @@ def test_who_has_just_been_connected_again_does_not_say_that_others_keys_are_off
     assert {each["state"] for each in said(device, f"{TOPIC}/attic")} == {"on"}
 
 
+def test_who_was_cut_off_before_others_spoke_does_not_say_that_their_keys_are_off(start):
+    house = House(bound=1, key=lambda event: event.tags["room"])
+    house.program.alert("too warm", house.everywhere, above=28)
+    device = start(house)
+    read(device, 20.0, tags={"room": "cellar"})
+    peer_says(device, 1, 1, 300, key="attic")
+    run(device, 5)
+    assert [each["state"] for each in said(device, f"{TOPIC}/attic")] == ["on"]
+    device.restart()
+    device.core.acting.alerts.calls_out = True
+    run(device, 1)
+    device.core.handle_disconnected()  # nothing that the broker retains came before that
+    run(device, EAGER.grace_us // SECOND_US + 60)
+    device.core.handle_connected(device.now_us)
+    peer_says(device, 1, 1, 300, key="attic")
+    run(device, EAGER.grace_us // SECOND_US + 60)
+    assert {each["state"] for each in said(device, f"{TOPIC}/attic")} == {"on"}
+    assert [turn.number for turn in device.core.acting.alerts.turns()] == [1], "it never turned"
+
+
 def test_an_alert_on_the_fleets_value_follows_the_other_devices(start):
     house = House(bound=1)
     house.program.alert("too warm", house.everywhere, above=28, below=27)
