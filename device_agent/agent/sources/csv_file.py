@@ -3,6 +3,9 @@
 Columns stand between commas, or between semicolons, tabs or bars, as the header shows. An empty
 cell of an event is no reading, and is not counted.
 
+A quote that nobody closes, as in half a row that a power cut left, costs the line in which it
+stands, and not the rows behind it.
+
 A last row without its end of line cannot be distinguished from half a row, as half a number is a
 number. It counts once nobody has written to the file for `SETTLED_US`.
 """
@@ -44,6 +47,7 @@ class CsvRows(Rows):
         first = head.read_lines(1)
         head.close()
         self._changed = (-1, 0)
+        self._behind_first: tuple[int, int] | None = None
         self._columns, self._delimiter = header_of([_text(line) for line in first])
         missing = [column for column in needed if column not in self._columns]
         if missing:
@@ -62,12 +66,15 @@ class CsvRows(Rows):
     def rows(self, limit: int, now_us: int) -> list[Row]:
         """Return up to `limit` rows and their places."""
         self.retry_us = None
-        reader = csv.reader(self._lines(now_us), delimiter=self._delimiter, strict=True)
+        reader = self._reader(now_us)
         rows: list[Row] = []
         end = self.offset + BATCH_BYTES
         place, self.ended = (self.offset, self.line), False
         while len(rows) < limit and self.offset < end and not self.ended:
             record = self._next_record(reader)
+            if record is NOT_CSV and self._behind_first is not None:
+                self.go_back(*self._behind_first)
+                reader = self._reader(now_us)
             if record is not None:
                 rows.append(Row(record, self.offset, self.line))
             if not self.ended:
@@ -75,8 +82,12 @@ class CsvRows(Rows):
         self.go_back(*place)
         return rows
 
+    def _reader(self, now_us: int) -> Iterator[list[str]]:
+        return csv.reader(self._lines(now_us), delimiter=self._delimiter, strict=True)
+
     def _next_record(self, reader: Iterator[list[str]]) -> Record | str | None:
         """Return the next row or why it is not one; None for a blank line and at the end."""
+        self._behind_first = None
         try:
             cells = next(reader)
         except StopIteration:
@@ -97,6 +108,7 @@ class CsvRows(Rows):
                 if settled_us > now_us:
                     self.retry_us = settled_us
                     return
+            self._behind_first = self._behind_first or (self.offset, self.line)
             yield _text(lines[0])
 
     def _settled_us(self, now_us: int) -> int:

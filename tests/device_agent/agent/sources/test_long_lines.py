@@ -44,6 +44,20 @@ def test_many_long_lines_do_not_fill_memory(tmp_path, kind):
     assert most_bytes < 6 * LONGEST_LINE
 
 
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+@pytest.mark.parametrize(
+    ("torn", "behind"),
+    [('2,2,"ki\n', "k"), ('2,2,"ki\n', '"k"'), ('2,2,"ki\n3,3,"ki\n', "k"), ('2,2,"k"i\n', '"k"')],
+    ids=["no other quote", "quotes behind it", "twice", "closed too soon"],
+)
+def test_a_quote_that_nobody_closes_costs_no_row_behind_it(tmp_path, suffix, torn, behind):
+    rows = "".join(f"{n},{n},{behind}\n" for n in range(4, 2_000))
+    path = written(tmp_path / f"rows{suffix}", f"ts,t,x\n1,1,k\n{torn}{rows}")
+    values, last = drained(source(path, "csv"))
+    assert values == [1, *range(4, 2_000)]
+    assert last.cursor.split(":")[1] == str(1 + 1 + torn.count("\n") + 1_996)
+
+
 def test_a_cursor_of_an_earlier_release_goes_by_the_first_bytes_alone(tmp_path):
     text = csv_rows(9, wide=99)
     path = written(tmp_path / "rows", text)
