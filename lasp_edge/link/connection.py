@@ -37,6 +37,7 @@ from lasp_edge.link.trouble import (
     SocketErrors,
     closed,
     ended_by_broker,
+    missing_abilities,
     refused_connection,
 )
 from lasp_edge.link.waker import Waker
@@ -250,6 +251,7 @@ class Connection:
             self._ended_because = refused_connection(str(reason), broker, client_id)
             return
         self._session_present = flags.session_present
+        self.refusals.lacks = missing_abilities(properties)
         if hasattr(properties, "ReceiveMaximum"):
             self._in_flight.limit(properties.ReceiveMaximum)
         self._most_packet_bytes = getattr(properties, "MaximumPacketSize", self._most_packet_bytes)

@@ -220,6 +220,12 @@ class Link:
         return connection.refusals.text() or (self._closures.suspicion if is_young else None)
 
     @property
+    def lacks(self) -> str:
+        """What a fleet needs and this broker does not take; "" for nothing, or where unknown."""
+        connection = self._connection
+        return "" if connection is None else connection.refusals.lacks
+
+    @property
     def protocol(self) -> MqttVersion:
         """The protocol in use, or tried next."""
         return self._choice.protocol

@@ -11,7 +11,7 @@ module finds the words; the link says each line once in its log, and shows it as
 import errno
 import logging
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from lasp_edge.link.broker_url import BrokerUrl
 
@@ -32,6 +32,16 @@ CLOSED: Final = "the broker closed the connection"
 _NOT_AUTHORIZED: Final = "Not authorized"
 _LOGIN_REFUSED: Final = (_NOT_AUTHORIZED, "Bad user name or password", "Bad username or password")
 _RULES = "`lasp-edge broker config` writes the rules that a fleet needs"
+ENOUGH_BYTES: Final = 70_000
+"""Bytes of a packet that a fleet's broker has to take: a message of 64 KiB, and its topic."""
+_ADVICE: Final = {
+    "Packet too large": (
+        f"; let it take {ENOUGH_BYTES} bytes (message_size_limit and max_packet_size, or neither)"
+    ),
+    "Retain not supported": "; a fleet needs retained messages (mosquitto: retain_available true)",
+    "QoS not supported": "; a fleet needs QoS 1 (mosquitto: no max_qos, or max_qos 1)",
+}
+"""Reason of a broker -> what to do about it."""
 
 
 def refused_connection(reason: str, broker: BrokerUrl, client_id: str) -> str:
@@ -43,7 +53,21 @@ def refused_connection(reason: str, broker: BrokerUrl, client_id: str) -> str:
         return f"{trouble}; is the password of user {broker.user!r} right? (--login FILE)"
     if reason == "Client identifier not valid":
         return f"{trouble}; it does not accept the client id {client_id}"
-    return trouble
+    return trouble + _ADVICE.get(reason, "")
+
+
+def missing_abilities(properties: Any) -> str:
+    """Return what a fleet needs and a broker lacks, by its answer to CONNECT; "" for nothing.
+
+    A connection without a Last Will is accepted without any of it. MQTT 3.1.1 does not tell.
+    """
+    reasons = [
+        ("Packet too large", getattr(properties, "MaximumPacketSize", ENOUGH_BYTES) < ENOUGH_BYTES),
+        ("Retain not supported", not getattr(properties, "RetainAvailable", 1)),
+        ("QoS not supported", not getattr(properties, "MaximumQoS", 1)),
+    ]
+    lacks = [f"{reason}{_ADVICE[reason]}" for reason, is_so in reasons if is_so]
+    return f"the broker refuses some messages: {', and '.join(lacks)}" if lacks else ""
 
 
 def ended_by_broker(reason: str, broker: BrokerUrl, client_id: str) -> str:
@@ -52,7 +76,7 @@ def ended_by_broker(reason: str, broker: BrokerUrl, client_id: str) -> str:
     if reason == "Session taken over":
         who = f"another program {_as_whom(broker, client_id)}"
         return f"{trouble}; {who}: stop one of the two, or give it {_apart(broker)}"
-    return trouble
+    return trouble + _ADVICE.get(reason, "")
 
 
 def closed(error: str, broker: BrokerUrl, *, answered: bool) -> str:
@@ -111,12 +135,14 @@ class Refusals:
 
     Attributes:
         subscriptions: topic filter -> reason.
+        lacks: see `missing_abilities`.
     """
 
     def __init__(self, broker: BrokerUrl, expected: Callable[[str], bool] | None) -> None:
         self._expected = expected
         self._user = broker.user
         self.subscriptions: dict[str, str] = {}
+        self.lacks = ""
         self._messages: dict[str, str] = {}
 
     def answer(self, topic: str, reason: str | None) -> None:
@@ -144,9 +170,7 @@ class Refusals:
             return f"; let user {self._user!r} use that topic ({_RULES}: {who})"
         if reason == _NOT_AUTHORIZED:
             return f"; let us use that topic ({_RULES})"
-        if reason == "Packet too large":
-            return "; let it take 70000 bytes (message_size_limit and max_packet_size, or neither)"
-        return ""
+        return _ADVICE.get(reason, "")
 
 
 NAMES = "--name (of a gateway), --device (of an agent), or --log-dir (of a lander: an empty one)"

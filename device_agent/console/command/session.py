@@ -208,6 +208,11 @@ class FleetSession:
         return self._link.trouble
 
     @property
+    def lacks(self) -> str:
+        """What a fleet needs and the broker does not take; "" for nothing."""
+        return self._link.lacks
+
+    @property
     def connected(self) -> bool:
         """Whether there is a connection to the broker."""
         return self._link.connected

@@ -49,7 +49,7 @@ def contact_with(wanted: AgentRequest, fleet: str) -> BrokerContact:
         with FleetSession(arguments, view, filters, Role.DEVICE, wanted.environment) as session:
             session.listen(lambda: True)
             is_cut_off = session.is_cut_off
-            trouble = "" if is_cut_off else session.trouble
+            trouble = "" if is_cut_off else session.trouble or session.lacks
     except BrokerUnreachable as error:
         return BrokerContact(str(error).partition(": ")[2])  # the rest says the address once more
     except (CommandError, ValueError) as error:

@@ -370,6 +370,20 @@ def test_a_broker_that_allows_a_user_one_connection(said, tmp_path):
         running.stop(0)
 
 
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("max_packet_size 3000", "Packet too large; let it take 70000 bytes"),
+        ("max_qos 0", "QoS not supported; a fleet needs QoS 1"),
+        ("retain_available false", "Retain not supported; a fleet needs retained messages"),
+    ],
+)
+def test_a_broker_that_does_not_take_a_fleets_messages(tmp_path, line, says):
+    with mosquitto(tmp_path / "broker", "allow_anonymous true", line) as broker:
+        result = one("broker", "--broker", broker.url)
+    assert (result.level, says in result.says) == (Level.WRONG, True)
+
+
 def test_the_command_prints_a_line_a_check_or_json_and_its_code_says_whether_anything_is_wrong(
     tmp_path, capsys
 ):
