@@ -369,23 +369,23 @@ def _promised(
 
 
 def _standing(liveness: Liveness, roster: Collection[str] | None, dead_after_us: int) -> _Standing:
+    """Return what each device means for F; without a clock nobody is silent."""
     promises, listening = liveness.promises.entries, liveness.listening
     known = promises if roster is None else roster
     expected = tuple(sorted(set(known) - liveness.membership.retired.keys()))
-    if listening is None:
-        return _Standing(expected, (), (), {}, {})
-    excluded: list[str] = []
-    unheard: list[str] = []
+    excluded, unheard = list[str](), list[str]()
     open_us: dict[str, int] = {}
     done_us: dict[str, int] = {}
-    heard_us = range(listening.now_us - dead_after_us, listening.now_us + 1)
+    heard_us = range(0)
+    if listening is not None:
+        heard_us = range(listening.now_us - dead_after_us, listening.now_us + 1)
     for device in expected:
         promise = promises.get(device)
         if promise is not None and promise.done:
             done_us[device] = _time(promise.low_us)
         elif promise is not None and promise.low_us is not None and promise.heard_us in heard_us:
             open_us[device] = promise.low_us  # as most are; whoever else is looked at closely
-        elif liveness.silence_us(promise, listening) > dead_after_us:
+        elif listening is not None and liveness.silence_us(promise, listening) > dead_after_us:
             excluded.append(device)
         elif promise is None:
             unheard.append(device)

@@ -145,6 +145,21 @@ def test_a_final_row_names_a_device_until_that_has_sent_all_of_the_window(new_ke
     assert gateway.rows[before:] == []
 
 
+def test_a_row_that_is_revised_before_there_is_a_clock_still_names_who_was_never_heard():
+    gateway = GatewayUnderTest(PLAN, terms=WaitingTerms(["pi-0", "pi-1"], MINUTE_US))
+    device, now_us = Device(PLAN, "pi-0"), START_US + 5 * MINUTE_US
+    gateway.step([*read(device, 20.0, 11), tick(1, START_US)])
+    gateway.step([device.promise(now_us, now_us), tick(2, now_us)])
+    gateway.restart()
+    gateway.step(read(device, 22.0, 12))
+    gateway.step([tick(3, now_us)])
+    rows = gateway.revisions("totals", TOTALS_US)
+    assert [(each.status, each.excluded) for each in rows[-2:]] == [
+        ("final", ("pi-1",)),
+        ("revised", ("pi-1",)),
+    ]
+
+
 def test_rows_of_results_are_acknowledged_and_not_kept():
     """Devices send them among the panes of windows; a gateway has no table for them."""
     program = Program("rooms")

@@ -262,6 +262,15 @@ def test_windows_wait_for_live_devices_that_have_not_promised_past_their_end():
     assert awaited(NOTHING_HEARD, ["a"], DEAD).before(0) == ()
 
 
+def test_without_a_clock_nobody_is_silent_and_windows_wait_for_all():
+    known = heard(
+        900, 0, a=said(150, 190), b=said(40, 195), mute=said(None, 9), ready=said(9, 70, done=True)
+    )._replace(ticks={})
+    missing = awaited(known, ["a", "b", "mute", "new", "ready"], DEAD)
+    assert missing.before(150) == ("b", "new")
+    assert {name for name, _ in missing.behind(150)} == {"b", "mute", "new"}
+
+
 def test_who_holds_the_frontier_far_behind_another_is_named_last_one_first():
     minute = 60_000_000
     late, later = said(4 * minute, 10 * minute), said(3 * minute, 10 * minute)
