@@ -96,6 +96,9 @@ class Facts:
         doubts: id of a source -> up to which own time its readings are doubtful.
         acted: what was done about values: group -> key -> record; in changes, of the groups that
             changed. It is stored as a row for each group.
+        reached: variable -> key -> a time by which the bound of its set was reached, in groups: the
+            variables.
+        shown: the topics that hold what this device shows people, in groups as `acted`.
         absences: notes on absent devices that this one made: variable -> device -> version.
         control: the operators' entries of parameters.
         built: the log (`Agent.control`) under which all panes are built.
@@ -127,6 +130,8 @@ class Facts:
     twice: dict[str, list[int]] | None = None
     doubts: dict[str, int] | None = None
     acted: dict[str, dict[str, Any]] | None = None
+    reached: dict[str, dict[str, int]] | None = None
+    shown: dict[str, list[str]] | None = None
     absences: dict[str, dict[str, tuple[int, ...]]] | None = None
     control: ControlLog | None = None
     built: int | None = None
@@ -144,17 +149,17 @@ class Facts:
         for name, value in _here(later):
             if name == "membership" and self.membership is not None:
                 self.membership |= value
-            elif name == "acted" and self.acted is not None:
-                self.acted |= value
+            elif name in _GROUPED and (grouped := getattr(self, name)) is not None:
+                grouped |= value
             else:
                 setattr(self, name, value)
 
     def rows(self) -> Iterator[tuple[str, str]]:
         """Yield (name, JSON text) of each fact that is here."""
         for name, value in _here(self):
-            if name == "acted":
+            if name in _GROUPED:
                 for group, records in value.items():
-                    yield f"{_ACTED}{group}", json.dumps(records)
+                    yield f"{name}:{group}", json.dumps(records)
             elif name == "control":
                 yield name, json.dumps(value.to_plain())
             elif type(value) is int:
@@ -174,8 +179,9 @@ class Facts:
         """Return the facts that `rows` and `member_rows` gave."""
         found: dict[str, Any] = {}
         for name, text in rows:
-            if name.startswith(_ACTED):
-                found.setdefault("acted", {})[name.removeprefix(_ACTED)] = json.loads(text)
+            kind, _, group = name.partition(":")
+            if kind in _GROUPED:
+                found.setdefault(kind, {})[group] = json.loads(text)
             elif name in _NAMES:  # a former release stored others, too
                 found[name] = _typed(name, json.loads(text))
         entries = {
@@ -213,8 +219,8 @@ def _typed(name: str, plain: Any) -> Any:
     return plain
 
 
-_ACTED = "acted:"
-"""What the names of the rows of `acted` begin with."""
+_GROUPED = frozenset({"acted", "reached", "shown"})
+"""The facts that are stored as a row for each group."""
 _NAMES = tuple(field.name for field in fields(Facts))
 _values = attrgetter(*_NAMES)
 _NO_VALUES = _values(Facts())

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from crdts import BoundedLWWSet, ControlLog, Membership
 from crdts.bounded_state import HeldSample
 from device_agent.agent.agent import Agent
+from device_agent.agent.changes import Changes, Facts
 from device_agent.agent.parts import Part
 from device_agent.agent.state.stored import UNREADABLE
 from device_agent.agent.stored_rows import VariableId
@@ -77,6 +78,8 @@ class Sets:
                 if state is None:
                     self._agent.counters.note(UNREADABLE)
                 self._stored.remove((name, key))
+        if self._bounds is not None and name in self._bounds:
+            self._bounds.keep(name, self.held[name])
         if not keyed:
             self.held[name].setdefault("", bottom)
         self.moved[name] = dict.fromkeys(self.held[name])
@@ -108,8 +111,13 @@ class Sets:
         for name, key in known:
             if self._bounds.of((name, key)) != before[name, key]:
                 self._rebound.add((name, key))
+                self._bounds.reach((name, key))
                 if self._resize((name, key), self.held[name][key], self._bounds.of((name, key))):
                     self.moved[name][key] = None
+
+    def take_reached(self) -> dict[str, dict[str, int]]:
+        """Return what is to be stored of the times at which sets have reached their bounds."""
+        return {} if self._bounds is None else self._bounds.take_changed()
 
     def take_rebound(self) -> list[tuple[str, str]]:
         """Return the keys whose bound became another one since the last time, in order."""
@@ -122,11 +130,7 @@ class Sets:
         return 0 if state is None else len(state)
 
     def add(
-        self,
-        where: tuple[str, str],
-        values: Sequence[int],
-        times_us: Sequence[int],
-        accepted_us: int,
+        self, where: VariableId, values: Sequence[int], times_us: Sequence[int], accepted_us: int
     ) -> None:
         """Add samples to one key of a variable, all accepted together."""
         if self._bounds is None or where[0] not in self._bounds:
@@ -138,16 +142,13 @@ class Sets:
             state = self.held[name].setdefault(key, self._bottom(name))
             if bound != before:
                 self._rebound.add(where)
+                self._bounds.reach(where)
             if self._resize(where, state, bound):
                 self.moved[name][key] = None
             self._add(where, values[first:end], times_us[first:end], accepted_us)
 
     def _add(
-        self,
-        where: tuple[str, str],
-        values: Sequence[int],
-        times_us: Sequence[int],
-        accepted_us: int,
+        self, where: VariableId, values: Sequence[int], times_us: Sequence[int], accepted_us: int
     ) -> None:
         name, key = where
         state = self.held[name].get(key)
@@ -234,7 +235,9 @@ def _bounds(agent: Agent, variables: Sequence[Variable]) -> "SampleBounds | None
         return None
     from device_agent.agent.variables.bounds import SampleBounds  # noqa: PLC0415 - see above
 
-    return SampleBounds(variables, agent.plan.parameters, agent.facts.control or ControlLog())
+    facts = agent.facts
+    given = (facts.control or ControlLog(), facts.reached or {})
+    return SampleBounds(variables, agent.plan.parameters, *given)
 
 
 class Samples(Part):
@@ -292,10 +295,6 @@ class Samples(Part):
         return {
             key: self._bounded(target, key, p) for key, p in self._local.partials(target).items()
         }
-
-    def keys(self, name: str) -> list[str]:
-        """Return the keys of which a variable holds samples."""
-        return list(self.sets.held[name])
 
     def partial(self, target: str, key: str) -> Partial | None:
         """Return a local fold's partial of one key; None where the key is unknown."""
@@ -362,6 +361,10 @@ class Samples(Part):
             if name in self._budgets:
                 self._budgets[name].settle(key, self.sets.samples(name, key))
         self.refold()
+
+    def take_changes(self) -> Changes | None:
+        reached = self.sets.take_reached()
+        return Changes(facts=Facts(reached=reached)) if reached else None
 
     def refold(self) -> None:
         """Bring the local folds up to date."""

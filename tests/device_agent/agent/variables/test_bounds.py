@@ -193,6 +193,20 @@ def test_a_restart_keeps_the_bound_of_a_sample_that_has_left(fleet):
     assert before[""][2:5] == (7, 1, 7)
 
 
+def test_a_restart_knows_which_of_two_equal_bounds_was_reached(fleet):
+    fleet.say(1_000 * S, "2")
+    fleet.say(2_000 * S, "2")
+    fleet.take("attic", [2_000 * S])
+    for at_us in (900 * S, 901 * S):
+        fleet.take("attic", [at_us])  # the sample of the second bound leaves
+    fleet.meet()
+    attic = fleet.devices["attic"]
+    before = attic.core.samples.sets.bound(("samples", ""))
+    assert before.from_us == 2_000 * S
+    attic.restart()
+    assert attic.core.samples.sets.bound(("samples", "")) == before
+
+
 def test_a_strangers_partial_has_one_whole_bound():
     fold = NewestBound(folds.mean(), "last")
     assert fold.within_limits(fold.under(Bound(1, 5, 3), (1, 5)))
