@@ -20,6 +20,7 @@ from device_agent.agent.fleet.exchange import Exchange
 from device_agent.agent.fleet.fence import Fence, FenceState
 from device_agent.agent.fleet.programs import Programs
 from device_agent.agent.fleet.results import Results
+from device_agent.agent.fleet.shown import ShownTopics
 from device_agent.agent.fleet.values import Values
 from device_agent.agent.fleet.voice import FleetVoice
 from device_agent.agent.fleet.witnessing import Witnessing
@@ -89,6 +90,7 @@ class AgentParts:
         self.waiting = Waiting(agent, self.timing, sources, self.fence, restored.waiting)
         found = (agent, restored, sources, known, memory, self.variables, self.waiting)
         self.intake = Intake(*found, self._value_of)
+        self.shown = ShownTopics(agent, is_connected)
         self.streams = self._made_streams(memory)
         self.leaving = _leaving(agent, self.intake, memory)
         self.missing = _missing(agent, self.intake, memory, cache)
@@ -116,7 +118,7 @@ class AgentParts:
         from device_agent.agent.scans.streams import Streams  # noqa: PLC0415 - see above
 
         given = (self.intake, memory, self.variables, self._value_of, self.shares)
-        return Streams(self.agent, *given)
+        return Streams(self.agent, *given, self.shown.of("streams"))
 
     def _is_asking(self) -> bool:
         """Return whether it is not known yet what former lives of this device had."""
@@ -135,12 +137,13 @@ class AgentParts:
         sent = (self.exchange, self.intake, self.panes, self.fence, self.commands)
         self.beats = Beats(agent, *sent, self._waits, self.shares)
         self.programs = Programs(agent, self.commands)
-        values = Values(agent, self.samples, self.agreements, self.derived)
-        self.results = Results(agent, values, self.programs, self.beats.note_alarms)
-        self.voice = FleetVoice(agent, values, self.agreements, self.commands)
+        values, shown = Values(agent, self.samples, self.agreements, self.derived), self.shown.of
+        given = self.programs, shown("results"), self.beats.note_alarms
+        self.results = Results(agent, values, *given)
+        self.voice = FleetVoice(agent, values, self.agreements, self.commands, shown("voice"))
         known = (self.samples, self.variables, self.agreements)
-        control = lambda: self.commands.known.control  # noqa: E731
-        self.acting = Acting(agent, *known, control, self._is_connected, self.streams)
+        asked = (lambda: self.commands.known.control, self._is_connected)
+        self.acting = Acting(agent, *known, *asked, self.streams)
 
     def in_order(self) -> list[Part]:
         """Return the parts in the order in which they are called."""
@@ -173,6 +176,7 @@ class AgentParts:
             self.programs,
             *self.acting.parts,
             agent.notices,
+            self.shown,
             agent.stored,  # has what those before it changed
             agent.counters,
         ]

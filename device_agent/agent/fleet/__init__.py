@@ -6,5 +6,5 @@
 - `beats`: what the device says of itself
 - `agreement`: reports of the others; `commands`: of operators; `programs`: which devices
   run another program or release
-- `results`: all of it for people
+- `results`: all of it for people; `shown`: the topics that hold what they are shown
 """

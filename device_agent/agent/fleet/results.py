@@ -12,12 +12,13 @@ from typing import Any
 
 from device_agent.agent.agent import Agent
 from device_agent.agent.fleet.programs import Programs
+from device_agent.agent.fleet.shown import TopicNotes
 from device_agent.agent.fleet.values import CurrentValue, Result, Values
 from device_agent.agent.parts import Part
 from device_agent.outputs.retained import Content, Retained
 from lasp_edge.protocol.publication import Publication
 from lasp_edge.release import RELEASE
-from lasp_edge.timers import NEVER_US, Timer
+from lasp_edge.timers import NEVER_US, Timer, is_time
 from lasp_edge.units import SECOND_US
 
 MOST_REASONS = 5
@@ -36,6 +37,7 @@ class Results(Part):
         agent: what all parts share.
         values: of this device.
         programs: those of the other devices.
+        notes: the stored topics.
         note_alarms: is given how many alarms are published.
 
     Attributes:
@@ -49,6 +51,7 @@ class Results(Part):
         agent: Agent,
         values: Values,
         programs: Programs,
+        notes: TopicNotes,
         note_alarms: Callable[[int], None],
     ) -> None:
         self._agent, self._programs, self._note_alarms = agent, programs, note_alarms
@@ -59,8 +62,7 @@ class Results(Part):
         self._counts = Timer(max(COUNTS_US, every_us))
         self._published: dict[str, Any] = {}
         self._before = dict(agent.counters.totals)
-        topics = [self._topic(name, key) for name, key in values.restored()] if every_us else []
-        self._retained = Retained(topics)
+        self._notes, self._retained, self._connected_us = notes, Retained(notes), 0
 
     def local(self) -> dict[str, dict[str, Result]]:
         """Return target of a local fold -> key -> value."""
@@ -74,7 +76,8 @@ class Results(Part):
         """Return every value as plain data; by key if it has keys."""
         return self.values.plain()
 
-    def connected(self, _now_us: int) -> None:
+    def connected(self, now_us: int) -> None:
+        self._connected_us = now_us
         self.succeed()
         if self._timer:
             self._timer.restart()
@@ -88,11 +91,24 @@ class Results(Part):
         """Publish everything again, whether it changed or not."""
         self._retained.again()
 
+    def tick(self, now_us: int) -> None:
+        """Note new topics before something is published on them."""
+        if self._timer is not None and self._timer.is_over(now_us):
+            self._notes.ask(self._coming)
+
     def publications(self, now_us: int) -> Iterator[Publication]:
         """Publish what changed; an empty text where a key is gone."""
         if self._timer is not None and self._timer.is_due(now_us):
-            yield from self._retained.publications(self._wanted(now_us))
+            grace_us = self._agent.settings.grace_us  # by then the others' entries are here
+            is_all = is_time(now_us, self._connected_us + grace_us, grace_us)
+            yield from self._retained.publications(self._wanted(now_us), is_all=is_all)
+            if self._retained.waits:
+                self._timer.restart()
         self.due_us = NEVER_US if self._timer is None else self._timer.next_us
+
+    def _coming(self) -> Iterator[str]:
+        yield from (self._topic(name, key) for name, key in self.values.names())
+        yield self._agent.topics.agent(self._agent.replica.device)
 
     def _wanted(self, now_us: int) -> Iterator[Content]:
         for value in self.values.current():

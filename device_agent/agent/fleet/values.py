@@ -5,7 +5,7 @@ change of one key is one small message, whatever the number of keys. A fold with
 key "", and its value and agreement are one.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
@@ -80,23 +80,23 @@ class Values:
         self._agreements = agreements
         self._derived = derived
 
-    def restored(self) -> Iterator[tuple[str, str]]:
-        """Yield name and key of each value with keys of which the store held samples.
-
-        An earlier process may have published it, and it may be gone by now.
-        """
-        plan = self._agent.plan
-        for name, fold in plan.local_folds.items():
-            made = [each.name for each in plan.dynamic_folds.values() if each.source == fold]
-            for key in self._samples.keys(fold.source.name) if fold.keyed else ():
-                yield from ((each, key) for each in (name, *made))
-
     def keys(self, name: str) -> list[str]:
         """Return the keys of a fold's value, sorted."""
         made = self._agent.plan.dynamic_folds.get(name)
         if made is None:
             return sorted(self._samples.partials(name))
         return self._samples.counting(made).keys
+
+    def names(self) -> Iterator[tuple[str, str | None]]:
+        """Yield name and key of each value of `current`."""
+        plan = self._agent.plan
+        folds: Mapping[str, AnyFold] = {**plan.local_folds, **plan.dynamic_folds}
+        for name, fold in folds.items():
+            if name in plan.dynamic_folds or (not fold.keyed and self.keys(name)):
+                yield name, None
+            if fold.keyed:
+                yield from ((name, key) for key in self.keys(name))
+        yield from ((name, None) for name in self._derived.moved)
 
     def local(self) -> dict[str, dict[str, Result]]:
         """Return target of a local fold -> key -> value."""

@@ -16,6 +16,7 @@ from device_agent.agent.agent import Agent
 from device_agent.agent.fleet.agreement import Agreements
 from device_agent.agent.fleet.commands import OperatorCommands
 from device_agent.agent.fleet.results import as_json
+from device_agent.agent.fleet.shown import TopicNotes
 from device_agent.agent.fleet.values import Values
 from device_agent.agent.parts import Handler, Part
 from device_agent.outputs.retained import Content, Retained
@@ -42,6 +43,7 @@ class FleetVoice(Part):
         values: of this device.
         agreements: who else is connected.
         commands: which devices are retired: those do not speak.
+        notes: the stored topics of the fleet on which it published.
 
     Attributes:
         speaks: this is the device that publishes the fleet's values.
@@ -51,7 +53,12 @@ class FleetVoice(Part):
     name = "voice"
 
     def __init__(
-        self, agent: Agent, values: Values, agreements: Agreements, commands: OperatorCommands
+        self,
+        agent: Agent,
+        values: Values,
+        agreements: Agreements,
+        commands: OperatorCommands,
+        notes: TopicNotes,
     ) -> None:
         self._agent, self.values = agent, values
         self._agreements, self._commands = agreements, commands
@@ -61,11 +68,7 @@ class FleetVoice(Part):
         self._connected_us = 0
         self.speaks = False
         self._timer = Timer(agent.settings.results_us)
-        self._retained = Retained(
-            agent.topics.fleet_result(name, key)
-            for name, key in (values.restored() if self._would else ())
-            if name in agent.plan.dynamic_folds
-        )
+        self._notes, self._retained = notes, Retained(notes)
 
     @property
     def handlers(self) -> Mapping[type[Frame], Handler]:
@@ -98,6 +101,8 @@ class FleetVoice(Part):
         if self.speaks and not spoke:
             self._retained.again()
             self._timer.restart()
+        if self.speaks and self._timer.is_over(now_us):
+            self._notes.ask(self._coming)
 
     def _is_first(self, now_us: int) -> bool:
         if not is_time(now_us, self._connected_us + WAIT_US, WAIT_US):
@@ -108,7 +113,17 @@ class FleetVoice(Part):
 
     def publications(self, now_us: int) -> Iterator[Publication]:
         if self.speaks and self._timer.is_due(now_us):
-            yield from self._retained.publications(self._wanted())
+            grace_us = self._agent.settings.grace_us
+            is_all = is_time(now_us, self._connected_us + grace_us, grace_us)
+            yield from self._retained.publications(self._wanted(), is_all=is_all)
+            if self._retained.waits:
+                self._timer.restart()
+
+    def _coming(self) -> Iterator[str]:
+        topics, of_fleet = self._agent.topics, self._agent.plan.dynamic_folds
+        names = self.values.names()
+        yield from (topics.fleet_result(name, key) for name, key in names if name in of_fleet)
+        yield topics.fleet_state()
 
     def _wanted(self) -> Iterator[Content]:
         """Yield what the fleet's topics are to hold."""

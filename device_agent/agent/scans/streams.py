@@ -9,6 +9,7 @@ What streams say becomes panes, which land like all others
 """
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from crdts import ControlLog
@@ -40,6 +41,7 @@ from lasp_edge.timers import Timer
 from lasp_edge.units import SECOND_US
 
 if TYPE_CHECKING:
+    from device_agent.agent.fleet.shown import TopicNotes
     from device_agent.agent.scans.shares import Shares
 
 LONG_AGO_US = 600 * SECOND_US
@@ -60,6 +62,7 @@ class Streams(Part):
         variables: what handlers of results change.
         value_of: returns what folds are worth, for handlers that ask.
         shares: the places that gateways publish; None where no scan has local events.
+        notes: the stored topics of newest rows.
 
     Attributes:
         engine: the streams.
@@ -80,6 +83,7 @@ class Streams(Part):
         variables: Variables,
         value_of: ValueOf,
         shares: "Shares | None" = None,
+        notes: "TopicNotes | None" = None,
     ) -> None:
         self.shares = shares
         plan, self._agent, self._intake = agent.plan, agent, intake
@@ -98,7 +102,7 @@ class Streams(Part):
         self._pace = Timer(max(SECOND_US, agent.settings.commit_every_us))
         every_us = agent.settings.results_us
         self._timer = Timer(every_us) if every_us else None
-        self._retained = Retained()
+        self._notes, self._retained = notes, Retained(notes)
         self._failing: set[tuple[str, Any]] = set()
 
     def _load(self, log: ControlLog = NO_ENTRIES) -> None:
@@ -317,6 +321,8 @@ class Streams(Part):
                 self._variables.record(pending, self._agent.clock.time_us(self._now_us))
 
     def take_changes(self) -> Changes | None:
+        if self._notes and self._timer and self.begun and self._timer.is_over(self._agent.now_us):
+            self._notes.ask(partial(_coming, self._agent, self.books))
         taken = self._history.take_changes()
         return Changes(history=taken) if taken else None
 
@@ -331,8 +337,10 @@ class Streams(Part):
 
     def publications(self, now_us: int) -> Iterator[Publication]:
         """Publish the newest rows of each key, where that is asked for."""
-        if self._timer is not None and self._timer.is_due(now_us):
+        if self._timer is not None and self.begun and self._timer.is_due(now_us):
             yield from self._retained.publications(_wanted(self._agent, self.books))
+            if self._retained.waits:
+                self._timer.restart()
 
     def shown(self) -> Iterator[tuple[str, str]]:
         """Yield result and key of each row that people are shown."""
@@ -358,6 +366,11 @@ def _wanted(agent: Agent, books: Mapping[str, ResultBook]) -> Iterator[Content]:
         for key, newest in sorted(book.newest.items()):
             topic = agent.topics.result(name, agent.replica.device, key or None)
             yield Content(topic, newest.mark, newest.as_json)
+
+
+def _coming(agent: Agent, books: Mapping[str, ResultBook]) -> Iterator[str]:
+    """Yield the topics of the newest rows of each key."""
+    yield from (each.topic for each in _wanted(agent, books))
 
 
 def _has_places(streams: Streams, agent: Agent, intake: Intake, now_us: int) -> bool:

@@ -264,6 +264,7 @@ class Samples(Part):
         bounded = [v for v in plan.own_variables.values() if isinstance(v.bottom, BoundedLWWSet)]
         self.variables = frozenset(variable.name for variable in bounded)
         self.sets = Sets(agent, bounded)
+        self.is_changed = any(variable.bound for variable in bounded)
         folds: dict[str, dict[str, Fold]] = {variable.name: {} for variable in bounded}
         every = plan.local_folds.values()
         self._derived = DerivedPartials(every, agent.guard, self.partials, self.partial)

@@ -257,6 +257,7 @@ PARTS = {
         nothing,
         cloned,
     ),
+    "shown topics": Case(nothing, lambda device: device.store.restored().facts.shown),
     "stored variables": Case(shared, shared, parts_of_states),
     "counters": Case(
         lambda device: device.core.counters.totals, lambda device: device.core.counters.totals
