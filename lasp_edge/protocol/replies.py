@@ -55,8 +55,6 @@ class Replies:
         """Take what is owed for messages whose rows are durable with a commit, counted from 1."""
         self._commit = commit
         self._hellos |= accepted.hellos
-        for _, about in accepted.hellos:  # it may be on an older card, which knows a former store
-            self._name_store.discard(about)
         self._overtaken |= accepted.overtaken
         for device, answer in accepted.answers.items():
             self._answers.setdefault(device, Answer()).add(answer)
@@ -68,6 +66,8 @@ class Replies:
             (self._name_store.add if is_ours else self._name_store.discard)(device)
             if self._greetings.is_due(device, is_ours, now_us):
                 self._answers.setdefault(device, Answer())
+        for _, about in accepted.hellos:  # it may be on an older card, which knows a former store
+            self._name_store.discard(about)  # whatever it said before, also in the same turn
         while len(self._answers) > DEVICES_AWAITING:  # they send again, and are answered then
             del self._answers[next(iter(self._answers))]
 

@@ -33,9 +33,11 @@ def test_who_says_hello_may_be_on_an_older_card_and_is_told_again_what_the_store
     former, sent = (FormerStore("a", 9),), []
     replies = Replies(acceptance, Replica(1, 1, "gateway"), former)
     hello = HelloFrame(Replica(2, 8, "pi-0"), 1, "pi-0", challenge=4711, attempt=1)
-    for turn in (Accepted(heard={"pi-0": True}), Accepted(hellos={("pi-0", "pi-0"): hello})):
+    turns = [Accepted(heard={"pi-0": True}), Accepted(hellos={("pi-0", "pi-0"): hello})]
+    both = Accepted(heard={"pi-0": True}, hellos={("pi-0", "pi-0"): hello})
+    for turn in (*turns, turns[0], both):
         turn.answers["pi-0"] = Answer()
         turn.answers["pi-0"].take(1, 7, [3])
         replies.owe(turn, 0)
         replies.answer(lambda frame: sent.append(frame) is None, 0)
-    assert [frame.former for frame in sent if isinstance(frame, AckFrame)] == [(), former]
+    assert [frame.former for frame in sent if isinstance(frame, AckFrame)] == [(), former, (), former]
