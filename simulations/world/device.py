@@ -12,6 +12,7 @@ from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.acks import AckFrame
 from lasp_edge.protocol.checks import FrameError
 from lasp_edge.protocol.kinds import FRAME_KINDS
+from lasp_edge.protocol.limits import EARLIEST_PANE_US
 from lasp_edge.protocol.publication import Publication
 from lasp_edge.units import SECOND_US
 from simulations.world.clock import Clock
@@ -92,6 +93,7 @@ class VirtualDevice(AgentProcess):
         taken_us: when it took in lines last.
         reached_us: the greatest time of a line that it took in.
         furthest_us: the greatest time of a line that it was given; None before the first.
+        promisable_us: up to when it may have promised while its sources were silent.
         came_us: when it was given the first line of that time.
         held_us: when readings of its second source were given that are not known to be durable.
         slots: how many readings each pane of a room has.
@@ -129,6 +131,7 @@ class VirtualDevice(AgentProcess):
         self.order: list[RecordedLine] = []
         self.order_us, self._given_us = list[int](), dict[int, int]()
         self.furthest_us: int | None = None
+        self.promisable_us = EARLIEST_PANE_US
         self.held_us, self.live_us = list[int](), list[int]()
         self.slots: dict[tuple[int, str], int] = {}
         self.meter = MeterFile() if METERS in sources else None
@@ -353,7 +356,11 @@ def _has_right_time(payload: bytes, true_us: int) -> bool:
 
 def _come_to(device: VirtualDevice, times_us: list[int], true_us: int) -> None:
     """Note how far the lines have come that a device was given."""
-    before_us = device.furthest_us
+    before_us, settings = device.furthest_us, device.core.agent.settings
+    silent_us = true_us - device.came_us - settings.source_silent_us
+    if before_us is not None and silent_us > 0:  # what it promised meanwhile stands
+        until_us = before_us + silent_us - settings.lateness_us
+        device.promisable_us = max(device.promisable_us, until_us)
     device.furthest_us = max([*times_us, before_us or times_us[0]])
     if device.furthest_us != before_us:
         device.came_us = true_us

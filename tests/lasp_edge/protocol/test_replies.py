@@ -40,4 +40,9 @@ def test_who_says_hello_may_be_on_an_older_card_and_is_told_again_what_the_store
         turn.answers["pi-0"].take(1, 7, [3])
         replies.owe(turn, 0)
         replies.answer(lambda frame: sent.append(frame) is None, 0)
-    assert [frame.former for frame in sent if isinstance(frame, AckFrame)] == [(), former, (), former]
+    assert [frame.former for frame in sent if isinstance(frame, AckFrame)] == [
+        (),
+        former,
+        (),
+        former,
+    ]
