@@ -11,6 +11,7 @@ from cloud_tier.job.opened import OpenTables
 from cloud_tier.lake.definitions import program_of, retire_command
 from cloud_tier.lake.deletion import forget, retain
 from cloud_tier.lake.matching import StillCounted, Wanted, still_counted
+from cloud_tier.lake.room import need_room
 from cloud_tier.lake.status import JOB_LOCK, LANDER_LOCK, is_locked
 from cloud_tier.lake.tables import FORMAT, LakeTables
 from cloud_tier.lake.upgrade import upgrade
@@ -46,6 +47,7 @@ def forget_rows(arguments: argparse.Namespace) -> str:
     Raises:
         UsageError: nothing was named, or a job runs on this machine.
         NotFound: the lake has nothing of that.
+        DiskFull: its disk is full.
     """
     if not arguments.device and arguments.key is None:
         raise UsageError("lake forget: --device D or --key K is needed")
@@ -55,8 +57,7 @@ def forget_rows(arguments: argparse.Namespace) -> str:
         raise UsageError(
             f"--before: a time such as 2025-01-01T00:00:50, not {arguments.before!r}"
         ) from None
-    tables = LakeTables(arguments.lake)
-    tables.table(tables.landing)
+    tables = _lake_with_room(arguments.lake)
     wanted = Wanted(arguments.device, arguments.key, before_us)
     with no_job(tables):
         still = still_counted(tables, wanted)
@@ -106,14 +107,14 @@ def retain_days(arguments: argparse.Namespace) -> str:
 
     Raises:
         UsageError: the days were not named, or are so few that late readings would find no panes.
+        DiskFull: the lake's disk is full.
     """
     if arguments.days is None or arguments.days < LEAST_DAYS:
         raise UsageError(
             f"lake retain: --days N is needed, {LEAST_DAYS} or more: the job takes readings that "
             f"are up to {LEAST_DAYS - 1} days late, and needs all panes of their windows"
         )
-    tables = LakeTables(arguments.lake)
-    tables.table(tables.landing)
+    tables = _lake_with_room(arguments.lake)
     return _counted(retain(tables, arguments.days))
 
 
@@ -122,9 +123,9 @@ def upgraded(arguments: argparse.Namespace) -> str:
 
     Raises:
         UsageError: a job or a lander of this machine runs, or the format is not known.
+        DiskFull: the lake's disk is full.
     """
-    tables = LakeTables(arguments.lake)
-    tables.table(tables.landing)
+    tables = _lake_with_room(arguments.lake)
     if is_locked(tables, f"{tables.log}/{LANDER_LOCK}"):
         raise UsageError("a lander writes to this lake: stop it, and start it again afterwards")
     with no_job(tables):
@@ -135,6 +136,19 @@ def upgraded(arguments: argparse.Namespace) -> str:
         f"{tables.root} has the format {FORMAT} now; {rows:,} rows were rewritten; start "
         "lander and job again"
     )
+
+
+def _lake_with_room(place: str) -> LakeTables:
+    """Return a lake that is there and has room: what ends half way leaves rows that lack others.
+
+    Raises:
+        NotFound: the lake is not there.
+        DiskFull: its disk is full.
+    """
+    tables = LakeTables(place)
+    tables.table(tables.landing)
+    need_room(tables)
+    return tables
 
 
 def _counted(counts: Mapping[str, int]) -> str:

@@ -5,6 +5,7 @@ The program's windows have panes of 10 and of 30 seconds; only `by_room` has key
 
 import pytest
 
+from cloud_tier.lake import room
 from cloud_tier.lake.definitions import prepare
 from cloud_tier.lake.tables import LakeTables
 from lasp_edge.errors import Exit
@@ -131,3 +132,15 @@ def test_what_has_no_such_key_is_named_with_the_devices(forgets):
 def test_the_least_number_of_days_has_a_reason(lake, capsys):
     assert main(["lake", "retain", "--lake", lake.root, "--days", "0"]) == Exit.USAGE
     assert "8 or more: the job takes readings that are up to 7 days late" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words", [("forget", "--device", "pi-1"), ("retain", "--days", "8"), ("upgrade",)]
+)
+def test_on_a_full_disk_nothing_is_begun(lake, capsys, monkeypatch, words):
+    before = [lake.table(path).version() for path in (lake.landing, *lake.merged)]
+    monkeypatch.setattr(room, "LEAST_FREE_BYTES", 1 << 80)
+    assert main(["lake", *words, "--lake", lake.root]) == Exit.ENVIRONMENT
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "No space left on device" in line
+    assert [lake.table(path).version() for path in (lake.landing, *lake.merged)] == before
