@@ -49,11 +49,13 @@ def wrong_rows(
     for row in rows:
         if (row.frontier_us, row.devices_expected) != (state.frontier_us, len(expected)):
             yield f"{row} was made at {state.frontier_us}, where {sorted(expected)} counted"
-        if row.status != TENTATIVE or state.control.entries:
-            continue  # an entry makes promises void
+        if row.status != TENTATIVE:
+            continue
         ready = {each for each in row.excluded if row.end_us <= reach_us(promises.get(each))}
         if ready or (row.excluded and furthest_us < row.end_us):
             yield f"{row} waits for {row.excluded}, with {sorted(ready)} past its end"
+        if state.control.entries:
+            continue  # an entry makes promises void
         lacking = {
             device
             for device in expected & promises.keys()
