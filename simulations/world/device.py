@@ -116,30 +116,24 @@ class VirtualDevice(AgentProcess):
         self.recording: list[RecordedLine] = []
         self.position = self.acknowledged = self.live = self.unsure = self.starts = 0
         self.connected = self.forgot = self.uncertain = self.is_copy = False
-        self.begun_us, self.vouched, self.answered_us, self.lives = (
-            0,
-            set[Replica](),
-            0,
-            list[int](),
-        )
+        self.begun_us = self.answered_us = 0
+        self.vouched, self.lives, self.promisable_us = set[Replica](), list[int](), EARLIEST_PANE_US
         self.reported_twice = self._counted_twice = 0
         self.start_step = self.connect_step = self.full_until = self.disk_until = 0
         self.deaf_until = self.mute_until = self.misses_entries_until = 0
         self.held_until = self.taken_us = self._tick_us = 0
         self.held: list[LegMessage] = []
         self.acted, self.well_known = dict[str, str](), set[str]()
-        self.order: list[RecordedLine] = []
-        self.order_us, self._given_us = list[int](), dict[int, int]()
+        self.order, self.order_us = list[RecordedLine](), list[int]()
+        self._given_us = dict[int, int]()
         self.furthest_us: int | None = None
-        self.promisable_us = EARLIEST_PANE_US
         self.held_us, self.live_us = list[int](), list[int]()
         self.slots: dict[tuple[int, str], int] = {}
         self.meter = MeterFile() if METERS in sources else None
         self.goes_back = self.reached_us = self.came_us = self.unkept = 0
         self._began: tuple[int, dict[str, int]] = (0, {})
         self.uncounted: list[str] = []
-        self.arrivals = Arrivals()
-        self.unreported = UnreportedLines()
+        self.arrivals, self.unreported = Arrivals(), UnreportedLines()
 
     def forget(self) -> None:
         """Note that its store went back: what it read before may be counted, or be lost."""

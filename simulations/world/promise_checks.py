@@ -136,7 +136,7 @@ def _check_sources(world: World, device: VirtualDevice, low_us: int) -> None:
     furthest_us, late_us = device.furthest_us, device.core.agent.settings.lateness_us
     if furthest_us is not None and world.scenario.silent_s:
         furthest_us += max(0, _silent_us(world, device.came_us))  # it follows the clock
-    # Nothing is ever older than all readings; and what it promised while a source was silent stands.
+    # Nothing is older than all readings; and what it promised while a source was silent stands.
     until_us = EARLIEST_PANE_US if furthest_us is None else furthest_us - late_us
     until_us = max(until_us, device.promisable_us)
     if device.records and low_us > until_us:
