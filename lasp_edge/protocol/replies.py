@@ -67,7 +67,7 @@ class Replies:
             if self._greetings.is_due(device, is_ours, now_us):
                 self._answers.setdefault(device, Answer())
         for _, about in accepted.hellos:  # it may be on an older card, which knows a former store
-            self._name_store.discard(about)  # whatever it said before, also in the same turn
+            self._name_store.discard(about)  # also if a beat came in the same turn
         while len(self._answers) > DEVICES_AWAITING:  # they send again, and are answered then
             del self._answers[next(iter(self._answers))]
 
