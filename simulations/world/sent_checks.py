@@ -224,10 +224,14 @@ def _are_clocks_apart(sink: VirtualSink[Any]) -> bool:
 def silent_devices(
     sink: VirtualSink[Any], lander: LandedState, expected: list[str]
 ) -> list[str] | None:
-    """Return who is not waited for, by its last turn; None where clocks were set."""
+    """Return who is not waited for, by its last turn; None where clocks were set.
+
+    Without a clock nobody is silent; who cannot promise is not waited for in any case.
+    """
     listening, promises = lander.core.listening, lander.kept.state.promises.entries
+    mute = {name for name, each in promises.items() if each.low_us is None and not each.done}
     if listening is None:
-        return []
+        return [each for each in expected if each in mute]
     silent = []
     for device in expected:
         promise = promises.get(device)
@@ -237,8 +241,7 @@ def silent_devices(
         if heard_us > listening.now_us + CLOCKS_DIFFER_US:
             return None  # by a clock that was ahead
         silent_us = listening.now_us - max(heard_us, listening.since_us)
-        promises_nothing = promise is not None and promise.low_us is None
-        if silent_us > sink.terms.dead_after_us or promises_nothing:
+        if silent_us > sink.terms.dead_after_us or device in mute:
             silent.append(device)
     return silent
 
