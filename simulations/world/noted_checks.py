@@ -18,6 +18,7 @@ from simulations.world.landed import LandedState
 from simulations.world.sent_checks import silent_devices
 from simulations.world.sinks import AnySink
 from simulations.world.stated import sent_at_all
+from simulations.world.truth import has_closed
 from simulations.world.world import World
 
 LOOK_STEPS = 3
@@ -35,7 +36,7 @@ def wrong_notes(world: World, sink: AnySink) -> Iterator[str]:
     if world.step_number % LOOK_STEPS or not sink.is_running:
         return
     yield from _begun(sink, lander)
-    yield from _totals(lander)
+    yield from _totals(sink, lander)
     is_late = sink.clock.wrong or sink.clock.was_wrong or world.step_number < sink.slow_until
     if not (is_late or _STRANGE & world.seen.keys()):
         yield from _of_beats(sink, lander)
@@ -93,13 +94,19 @@ def _of_beats(sink: AnySink, lander: LandedState) -> Iterator[str]:
                 yield f"{sink.name} notes {found} of {device}, whose beats say {several}"
 
 
-def _totals(lander: LandedState) -> Iterator[str]:
-    """Yield the panes whose totals in memory are not what the store's entries come to."""
+def _totals(sink: AnySink, lander: LandedState) -> Iterator[str]:
+    """Yield the panes whose totals in memory are not what the store's entries come to.
+
+    What came too late for all windows of a pane is not stored, and in no row.
+    """
     core = lander.core
     regimes, held = core._regimes, core._panes._totals  # noqa: SLF001 - rows alone give it away
     for (stream, pane_us), totals in held.items():
-        if regimes.window_of(stream) is None:
+        window = regimes.window_of(stream)
+        if window is None:
             yield f"{lander.lake} holds {totals} of no window"
+            continue
+        if has_closed(sink, pane_us, regimes.of(window.name).longest_us):
             continue
         devices: dict[tuple[str, str], set[str]] = {}
         for entry in lander.kept.entries(stream, pane_us, pane_us):
