@@ -310,7 +310,7 @@ def heal(world: World) -> None:
     """End all faults: what is broken works, what is off starts, what is wrong is set right."""
     world.calm()
     waits = PARTED_STEPS * bool(world.seen["twin"])
-    world.fast_until = max(world.fast_until, world.step_number + waits)
+    world.fast_until = world.step_number + waits
     for sink in world.sinks:
         sink.heal()
     if world.scenario.synced and not world.scenario.punctual:
