@@ -251,7 +251,8 @@ def agree(world: World) -> bool:
     _give_up_lost(world)
     stores = {sink.lander.lake for sink in world.sinks}
     for device in devices:
-        device.core.handle_end()
+        if not device.core.intake.sources.stopped:  # it lets all parts be due
+            device.core.handle_end()
         if not stores <= {sink.store for sink in device.core.panes.sinks}:
             return False  # it knows no store yet
     first = devices[0].digests()
