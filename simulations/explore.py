@@ -30,8 +30,8 @@ are even, or multiples of four, differ from others in what befalls them and in w
 BRIEF_STEPS, SYNCED_STEPS = 14, 12
 """The most steps with faults of a brief world, and of one with local events: there each event in
 order takes an exchange, and all that it has follow one after the other once all is healed. All
-faults of a world befall it, sooner one after the other. Per CPU-second that finds 1.2 to 1.4 times
-as many planted bugs as longer worlds that end before their last faults, of 30 and 20 steps."""
+faults of a world befall it, sooner one after the other: in a second of CPU that finds more planted
+bugs than longer worlds that end before their last faults."""
 WHOLE_EVERY, FEW = 8, 2
 """Of as many worlds one is whole, for what takes long to go wrong; and each with so few structural
 faults, which is drawn for the last one."""
