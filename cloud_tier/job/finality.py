@@ -11,6 +11,8 @@ from typing import Final, NamedTuple
 
 from cloud_tier.job.job import Job
 from cloud_tier.job.lives import DeviceLives
+from crdts.frontier import BOTTOM_US
+from lasp_edge.protocol.accepted import Begun
 from lasp_edge.protocol.frontier import (
     AwaitedDevices,
     Coverage,
@@ -92,7 +94,11 @@ class MissingDevices:
         self._promised_us = {at_us for at_us, _ in promised}
 
     def stretches(
-        self, lead_us: int, size_us: int, ends: Iterable[range]
+        self,
+        lead_us: int,
+        size_us: int,
+        ends: Iterable[range],
+        begun: Sequence[tuple[str, LostStretch]] = (),
     ) -> Iterator[MissingUntil]:
         """Yield stretches that cover all time; two without an end between them are one.
 
@@ -100,11 +106,11 @@ class MissingDevices:
             lead_us: the furthest that any device has promised.
             size_us: of the windows.
             ends: of the windows.
+            begun: see `StepFinality.begun_of`.
         """
+        lacking = [*self._lacking, *begun]
         lost_us = {
-            us
-            for _, (since_us, until_us) in self._lacking
-            for us in (since_us, until_us + size_us - 1)
+            us for _, (since_us, until_us) in lacking for us in (since_us, until_us + size_us - 1)
         }
         changes_us = sorted({lead_us, *self._promised_us, *lost_us})
         end_of: dict[int, int] = {}
@@ -120,7 +126,7 @@ class MissingDevices:
             until_us = changes_us[place] if number < len(places) else AFTER_ALL_US
             missing = self._before(end_of[place], lead_us)
             left_out = _promised_before(self._behind, end_of[place])
-            left_out |= touching(self._lacking, end_of[place] - size_us, end_of[place])
+            left_out |= touching(lacking, end_of[place] - size_us, end_of[place])
             either = _counted(missing | left_out)
             names = (*_counted(missing), *_counted(left_out), *either)
             yield MissingUntil(after_us, until_us, *names)
@@ -150,6 +156,7 @@ class StepFinality(NamedTuple):
         lead_us: window -> the furthest that any device has promised.
         awaited: for whom windows, and rows of results over the fleet, wait.
         lacking: of which devices readings may be missing.
+        begun: device -> the windows that lack readings of it, and from when on all are there.
     """
 
     coverage: Coverage
@@ -158,6 +165,16 @@ class StepFinality(NamedTuple):
     lead_us: Mapping[str, int]
     awaited: AwaitedDevices
     lacking: LackingStretches = LackingStretches()
+    begun: Mapping[str, Begun] = MappingProxyType({})
+
+    def begun_of(self, stream: int) -> list[tuple[str, LostStretch]]:
+        """Return the devices of which a window lacks readings, and until when."""
+        return [
+            (device, (BOTTOM_US, since_us))
+            for device, each in self.begun.items()
+            for of, since_us in each
+            if of == stream
+        ]
 
 
 def finality_of(
@@ -187,7 +204,8 @@ def finality_of(
     lacking = LackingStretches.of(lives.lost, before, lives.earlier, coverage.expected)
     lacking = lacking.with_those(owing(lives.owed, liveness))
     missing = MissingDevices(holding, coverage.frontier, lacking.lacking)
-    return StepFinality(coverage, due_us, missing, lead_us, holding, lacking)
+    begun = {device: each for device, each in lives.begun.items() if device in coverage.expected}
+    return StepFinality(coverage, due_us, missing, lead_us, holding, lacking, begun)
 
 
 def clock_us(job: Job, frontier: int | None, liveness: Liveness) -> int | None:

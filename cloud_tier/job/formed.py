@@ -211,7 +211,10 @@ class StepWindows:
             )
             for form in self.forms
             for stretch in finality.missing.stretches(
-                finality.lead_us[form.of], form.size_us, self._ends(form)
+                finality.lead_us[form.of],
+                form.size_us,
+                self._ends(form),
+                finality.begun_of(self.job.plan.windows[form.of].stream),
             )
         ]
         return _table(_SHAPES, rows)

@@ -26,8 +26,8 @@ from typing import Any, Final, NamedTuple, Self
 import pyarrow as pa
 
 from cloud_tier.lake.coverage import member_in, promise_in
-from cloud_tier.lake.tables import ABSENT, LIVES, MEMBER, PROMISE, arrow_schema
-from crdts import Frontier, Membership
+from cloud_tier.lake.tables import ABSENT, BEGUN, LIVES, MEMBER, PROMISE, arrow_schema
+from crdts import Frontier, Membership, Version
 from crdts.frontier import BOTTOM_US, Promise
 from lasp_edge.protocol.accepted import Begun
 from lasp_edge.protocol.frames import EVERY_WINDOW
@@ -54,16 +54,20 @@ class DeviceLives(NamedTuple):
         lost: device -> of which stretch readings may be missing; see `lost_after`.
         owed: retired device -> up to which time it owes readings; see `lasp_edge.protocol.owed`.
         number: of the newest row of the kind `lives`.
+        begun: device -> the windows that lack readings of it, and from when on all are there, as
+            of its newest promise: `lattice` has that as it landed.
     """
 
     earlier: Mapping[str, EarlierLives] = MappingProxyType({})
     lost: Mapping[str, LostStretch] = MappingProxyType({})
     owed: Mapping[str, int] = MappingProxyType({})
     number: int = 0
+    begun: Mapping[str, Begun] = MappingProxyType({})
 
     @classmethod
     def of(cls, rows: Iterable[Mapping[str, Any]]) -> Self:
         """Return what the newest rows of devices in `lattice` hold."""
+        rows = [*rows]
         kept, promises, lost, owed, number = {}, {}, {}, {}, 0
         for row in rows:
             device = row["device"]
@@ -76,7 +80,7 @@ class DeviceLives(NamedTuple):
                     lost[device] = (row["pane_us"], row["since_us"])
                 if row["changed"] is not None:
                     owed[device] = row["changed"]
-        return cls(earlier_of(promises, kept), lost, owed, number)
+        return cls(earlier_of(promises, kept), lost, owed, number, begun_after({}, {}, rows))
 
     def rows_after(self, before: "DeviceLives") -> pa.Table:
         """Return rows of `lattice`: what differs from before, for a job that starts again."""
@@ -125,14 +129,43 @@ def lives_after(
         frontier_us: how far results were final before it; None for nothing yet.
     """
     earlier, lost = known.earlier, known.lost
+    rows = [*rows]
     owed = _owed(known.owed, before.membership, rows, frontier_us)
-    for came, begun in _by_life(rows, before.promises.entries):
+    begun = begun_after(known.begun, before.promises.entries, rows)
+    for came, stated in _by_life(rows, before.promises.entries):
         earlier = earlier_after(earlier, before, came, frontier_us)
-        lost = lost_after(lost, begun, earlier)
+        lost = lost_after(lost, stated, earlier)
         before = before._replace(promises=before.promises | Frontier(came))
     if earlier is known.earlier and lost is known.lost and owed is known.owed:
-        return known
-    return DeviceLives(earlier, lost, owed, known.number + 1)
+        return known if begun is known.begun else known._replace(begun=begun)
+    return DeviceLives(earlier, lost, owed, known.number + 1, begun)
+
+
+def begun_after(
+    known: Mapping[str, Begun], before: Mapping[str, Promise], rows: Iterable[Mapping[str, Any]]
+) -> Mapping[str, Begun]:
+    """Return which windows lack readings of devices, after the promises of some rows.
+
+    Args:
+        known: the same before.
+        before: the newest promise of each device before.
+        rows: at least the promises and what came beside them; an older promise states nothing.
+    """
+    stated = defaultdict[tuple[str, Version], set[tuple[int, int]]](set)
+    newest: dict[str, Version] = {}
+    for row in rows:
+        device, version = row["device"], Version(row["incarnation"], row["nonce"], row["seq"])
+        if row["kind"] == BEGUN:
+            stated[device, version].add((row["stream"], row["since_us"]))
+        elif row["kind"] == PROMISE:
+            newest[device] = max(version, newest.get(device, version))
+    found = dict(known)
+    for device, version in newest.items():
+        was = before.get(device)
+        if was is None or was.version <= version:
+            found[device] = tuple(sorted(stated[device, version]))
+    found = {device: each for device, each in found.items() if each}
+    return known if found == known else found
 
 
 def _owed(

@@ -44,6 +44,7 @@ from cloud_tier.lake.coverage import liveness_of
 from cloud_tier.lake.shared import SCHEMA
 from cloud_tier.lake.sqltext import any_of, identifier, one_of
 from cloud_tier.lake.tables import (
+    BEGUN,
     CONTROL,
     CUT,
     HELD,
@@ -154,7 +155,9 @@ def compact(spark: SparkSession, job: Job, dates: Sequence[str], into: str = "")
             further.drop("_newest", "_place"),
             *(promises.join(made.rows(each).frame(), at_step, "leftsemi") for each in _steps(job)),
             others.where(any_of([one_of("kind", _KEPT), is_newest_bookmark(job)])),
-            merge.latest(others.where(one_of("kind", (PROMISE, TICK, LIVES))), job.landed_names),
+            merge.latest(
+                others.where(one_of("kind", (PROMISE, BEGUN, TICK, LIVES))), job.landed_names
+            ),
             merge.standing(made.view(others.where(one_of("kind", [VARIABLE])))).frame(),
         ]
         dated = merge.with_date(reduce(DataFrame.unionByName, kept), job.windows)

@@ -50,7 +50,7 @@ from lasp_edge.protocol import spans
 from lasp_edge.protocol.frontier import NOTHING_HEARD, Coverage, Liveness, caught_up
 from lasp_edge.protocol.lake_columns import REPLACED
 from lasp_edge.protocol.limits import EARLIEST_PANE_US, LATEST_PANE_US
-from lasp_edge.protocol.lost_stores import grown, unvoided
+from lasp_edge.protocol.lost_stores import grown, made_since, unvoided
 from lasp_edge.protocol.waiting import WindowWaiting
 
 _ENTRY: Final = (*merge.ENTRY_IDENTITY, "seq", *REPLACED)
@@ -247,7 +247,9 @@ def _recomputed(
         ends_us = range(EARLIEST_PANE_US, known.frontier + 1)
         lacking = lacking._replace(grown=grown({}, now.lives.lost, now.lives.earlier))
     regimes = now.control.regimes
-    renamed = renamed_windows(job, regimes, liveness, lacking, ends_us, known.frontier)
+    made_us = made_since(known.lives.begun, now.lives.begun).stop
+    sure = finality._replace(lacking=lacking)
+    renamed = renamed_windows(job, regimes, liveness, sure, (ends_us, made_us), known.frontier)
     return StepWindows(job, now.control, [*starts, *renamed.starts], promised_us, renamed)
 
 

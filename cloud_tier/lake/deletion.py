@@ -31,6 +31,7 @@ from cloud_tier.lake.matching import Wanted, check_there, count, has_keys
 from cloud_tier.lake.query import selected
 from cloud_tier.lake.sqltext import any_of, standard_literal
 from cloud_tier.lake.tables import (
+    BEGUN,
     BOOKMARK,
     CUT,
     LIVES,
@@ -102,7 +103,7 @@ def _landed(table: DeltaTable, wanted: Wanted) -> str:
     """Return which rows of `landing` are wanted, or of those of devices in `lattice`."""
     kinds = f"kind = '{PANE}'"
     if wanted.before_us is None:
-        others = [PANE, VARIABLE] + ([] if wanted.key is not None else [PROMISE, LIVES])
+        others = [PANE, VARIABLE] + ([] if wanted.key is not None else [PROMISE, BEGUN, LIVES])
         kinds = f"kind IN ({', '.join(map(standard_literal, others))})"
     return wanted.entries(table, kinds)
 
@@ -166,7 +167,7 @@ def retain(tables: LakeTables, days: int) -> dict[str, int]:
         cuts = f"kind = '{CUT}' AND pane_us > {_PROGRESS_US} AND pane_us < {cut_us}"
         kept = f"({panes} AND {ITEMS} IS NULL) OR ({items}) OR ({cuts})"
         kept += f" OR ({old_marks(lattice, cut_us)})"
-    others = ", ".join(map(standard_literal, (PROMISE, TICK, VARIABLE)))
+    others = ", ".join(map(standard_literal, (PROMISE, BEGUN, TICK, VARIABLE)))
     return _deleted(
         tables,
         {

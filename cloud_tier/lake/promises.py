@@ -12,12 +12,12 @@ from typing import Any, Final
 import pyarrow as pa
 
 from cloud_tier.lake.sqltext import one_of
-from cloud_tier.lake.tables import LIVES, MEMBER, PROMISE, TICK
+from cloud_tier.lake.tables import BEGUN, LIVES, MEMBER, PROMISE, TICK
 from crdts.frontier import BOTTOM_US
 from lasp_edge.protocol.lake_columns import LANDED, PANE_DATE
 from lasp_edge.protocol.waiting import Step, WindowWaiting, grid_us
 
-DEVICE_KINDS: Final = (PROMISE, TICK, MEMBER, LIVES)
+DEVICE_KINDS: Final = (PROMISE, BEGUN, TICK, MEMBER, LIVES)
 """The kinds of row by which it is known which devices there are, and how far each has come."""
 _NEWEST_FIRST: Final = (
     "incarnation DESC, nonce DESC, seq DESC, low_us DESC NULLS LAST, done DESC, received_us"
@@ -35,15 +35,18 @@ Select = Callable[[str], pa.Table]
 def device_rows(select: Select) -> list[dict[str, Any]]:
     """Return all member commands, and of all other rows the newest of each device or lander.
 
+    Of the windows that lack readings all rows of the newest version.
+
     Beside a promise, how far its device has promised under the same log: `furthest_us`.
     """
     named = ", ".join(LANDED)
     query = (
         f"SELECT {named}, furthest_us FROM (SELECT {named}, max(low_us) OVER (PARTITION BY kind, "  # noqa: S608 - ours
         "device, changed) AS furthest_us, row_number() OVER (PARTITION BY kind, device, "
-        f"lander ORDER BY {_NEWEST_FIRST}) AS place FROM source "
+        f"lander ORDER BY {_NEWEST_FIRST}) AS place, rank() OVER (PARTITION BY kind, device ORDER "
+        "BY incarnation DESC, nonce DESC, seq DESC) AS version_place FROM source "
         f"WHERE {_IS_NO_PANE} AND {one_of('kind', DEVICE_KINDS)}) "
-        f"WHERE place = 1 OR kind = '{MEMBER}'"
+        f"WHERE place = 1 OR kind = '{MEMBER}' OR (kind = '{BEGUN}' AND version_place = 1)"
     )
     rows: list[dict[str, Any]] = select(query).to_pylist()
     return rows

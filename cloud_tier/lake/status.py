@@ -19,7 +19,7 @@ from cloud_tier.lake.failed import noted_failure
 from cloud_tier.lake.feed import committed_ms, has_other_rows_since, newest_commits_us
 from cloud_tier.lake.held import noted_held
 from cloud_tier.lake.query import selected
-from cloud_tier.lake.tables import PROMISE, TICK, LakeTables
+from cloud_tier.lake.tables import BEGUN, PROMISE, TICK, LakeTables
 from lasp_edge.errors import NotFound
 from lasp_edge.protocol.frontier import Listening
 
@@ -180,7 +180,7 @@ def _merged(tables: LakeTables, landing: DeltaTable) -> dict[str, Any] | None:
 def _has_data_since(landing: DeltaTable, version: int) -> bool:
     """Return whether something that landed after a version may change a row."""
     try:
-        return has_other_rows_since(landing, version, "kind", [TICK, PROMISE])
+        return has_other_rows_since(landing, version, "kind", [TICK, PROMISE, BEGUN])
     except NotFound:
         return True
 

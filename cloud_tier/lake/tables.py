@@ -10,7 +10,7 @@
     programs   what the windows and folds in the lake mean, so that readers need no program
 
 `landing` and `lattice` hold irreducibles of the fleet's lattices as rows, so Spark's `max`,
-`max_by` and `sum` are the join. Eleven kinds of row share the columns. (incarnation, nonce, seq) is
+`max_by` and `sum` are the join. Twelve kinds of row share the columns. (incarnation, nonce, seq) is
 a version, and all rows have `received_us`, the time at which the lander took them in:
 
     pane       one replica's partial of one pane (`stream`, `key`, `pane_us`) of a device; the
@@ -25,6 +25,7 @@ a version, and all rows have `received_us`, the time at which the lander took th
     promise    a device's low watermark `low_us`, or that it is `done`, as of its version;
                `received_us` is when that version first came. From `since_us` on no other store of
                the device has accepted readings alone, where it states that
+    begun      beside a promise, of its version: a window `stream` has all from `since_us` on alone
     tick       a `lander`'s clock `now_us` at the end of segment `seq`; it listens since `since_us`
     member     an operator's command on a device, the one numbered `control`: `retired` or not; if
                it is, panes up to the version still count; it owes some up to `low_us`, at most
@@ -81,6 +82,7 @@ from lasp_edge.protocol.window_rows import LAKE_RECORD, WINDOW_IDENTITY
 PANE: Final = "pane"
 VARIABLE: Final = "variable"
 PROMISE: Final = "promise"
+BEGUN: Final = "begun"
 MEMBER: Final = "member"
 TICK: Final = "tick"
 CONTROL: Final = "control"
@@ -126,10 +128,7 @@ PROGRAMS: Final = {
 }
 
 _OF_NOTHING: Final[Mapping[str, Any]] = {"string": "", "long": 0}
-ABSENT: Final[Mapping[str, Any]] = {
-    "seq": 0,
-    **{name: _OF_NOTHING[kind] for name, kind in IDENTITY.items()},
-}
+ABSENT: Final[Mapping[str, Any]] = {"seq": 0} | {n: _OF_NOTHING[k] for n, k in IDENTITY.items()}
 """What a column holds in a kind of row that has no use for it; NULL if it is not here."""
 
 FORMAT: Final = 2

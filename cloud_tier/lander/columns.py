@@ -10,11 +10,20 @@ from typing import Any
 import pyarrow as pa
 
 from cloud_tier.lake.controls import control_rows
-from cloud_tier.lake.tables import ABSENT, MEMBER, PANE, PROMISE, TICK, VARIABLE, landed_schema
+from cloud_tier.lake.tables import (
+    ABSENT,
+    BEGUN,
+    MEMBER,
+    PANE,
+    PROMISE,
+    TICK,
+    VARIABLE,
+    landed_schema,
+)
 from crdts.frontier import Promise
 from lasp_edge.language.fleet_regimes import FleetRegimes
 from lasp_edge.language.plan import Plan
-from lasp_edge.protocol.acceptance import Accepted, CommandRows, EntryRows, PaneRows, Rows
+from lasp_edge.protocol.acceptance import Accepted, Begun, CommandRows, EntryRows, PaneRows, Rows
 from lasp_edge.protocol.frames import EVERY_WINDOW
 from lasp_edge.protocol.frontier import Tick
 
@@ -47,6 +56,7 @@ class LandedColumns:
         promises = accepted.promises.entries.items()
         stated = {device: dict(each).get(EVERY_WINDOW) for device, each in accepted.begun.items()}
         batches += [_promise(*each, stated.get(each[0]), control) for each in promises]
+        batches += [_begun(*each, accepted.begun.get(each[0], ())) for each in promises]
         batches.append(_tick(lander, tick))
         arrays = [_array(field, batches) for field in self._schema]
         return pa.Table.from_arrays(arrays, schema=self._schema)
@@ -116,6 +126,18 @@ def _commands(row: CommandRows) -> Iterable[RowBatch]:
         )
     for columns in control_rows(row.commands.control):
         yield 1, {**columns, "received_us": row.received_us}
+
+
+def _begun(device: str, promise: Promise, stated: Begun) -> RowBatch:
+    windows = [each for each in stated if each[0] != EVERY_WINDOW]
+    return len(windows), {
+        "kind": BEGUN,
+        "device": device,
+        "stream": tuple(stream for stream, _ in windows),
+        "since_us": tuple(since_us for _, since_us in windows),
+        "received_us": promise.heard_us,
+        **promise.version._asdict(),
+    }
 
 
 def _promise(device: str, promise: Promise, since_us: int | None, control: int | None) -> RowBatch:

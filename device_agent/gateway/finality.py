@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cached_property
 from typing import Final
 
-from crdts.frontier import BOTTOM_US, Promise
+from crdts.frontier import Promise
 from device_agent.gateway.kept import FleetState
 from lasp_edge.language.declarations import Window
 from lasp_edge.language.fleet_regimes import StartSpan
@@ -17,6 +17,7 @@ from lasp_edge.protocol.lost_stores import (
     LackingStretches,
     LostStretch,
     is_renamed,
+    made_since,
     touching,
 )
 from lasp_edge.protocol.owed import owing
@@ -78,26 +79,7 @@ def lacking_stretches(
         begun: which windows lack readings of devices, before the present turn and after it.
     """
     found = LackingStretches.of(lost, before, earlier, expected).with_those(owing(owed, known))
-    made = _made_since(*begun)
-    return found._replace(grown=_spanning(found.grown, made)) if made else found
-
-
-def _made_since(before: Mapping[str, Begun], after: Mapping[str, Begun]) -> range:
-    """Return the times in which devices lack no readings of a window any more, as they did before.
-
-    >>> _made_since({"attic": ((7, 50),), "cellar": ((7, 90),)}, {"cellar": ((7, 90),)}).stop
-    50
-    """
-    if before is after:
-        return range(0)
-    came = [{*each}.difference(after.get(at, ())) for at, each in before.items()]
-    made_us = [until_us for each in came for _, until_us in each]
-    return range(BOTTOM_US, max(made_us)) if made_us else range(0)
-
-
-def _spanning(some: range, more: range) -> range:
-    """Return the least range that holds two; the second one is not empty."""
-    return range(min(some.start, more.start), max(some.stop, more.stop)) if some else more
+    return found.grown_by(made_since(*begun))
 
 
 class TurnFinality:

@@ -166,10 +166,31 @@ class LackingStretches(NamedTuple):
         known = [(device, known_stretch(each, earlier[device])) for device, each in counting]
         return cls(counting, known, grown(before, lost, earlier))
 
+    def grown_by(self, more: range) -> "LackingStretches":
+        """Return the same with further times in `grown`."""
+        if not more:
+            return self
+        some = self.grown or more
+        both = range(min(some.start, more.start), max(some.stop, more.stop))
+        return self._replace(grown=both)
+
     def with_those(self, more: Iterable[tuple[str, LostStretch]]) -> "LackingStretches":
         """Return the same with further stretches in `lacking`."""
         several = [*more]
         return self._replace(lacking=[*self.lacking, *several]) if several else self
+
+
+def made_since(before: Mapping[str, Begun], after: Mapping[str, Begun]) -> range:
+    """Return the times in which devices lack no readings of a window any more, as they did before.
+
+    >>> made_since({"attic": ((7, 50),), "cellar": ((7, 90),)}, {"cellar": ((7, 90),)}).stop
+    50
+    """
+    if before is after:
+        return range(0)
+    came = [{*each}.difference(after.get(at, ())) for at, each in before.items()]
+    made_us = [until_us for each in came for _, until_us in each]
+    return range(BOTTOM_US, max(made_us)) if made_us else range(0)
 
 
 def touching(stretches: Iterable[tuple[str, LostStretch]], start_us: int, end_us: int) -> set[str]:

@@ -252,6 +252,47 @@ def test_a_retired_device_is_named_until_it_has_sent_what_it_owes(spark, tmp_pat
     assert names[3] == dict.fromkeys(range(0, 120, 10), ())
 
 
+def steps_with_a_window_that_lacks_readings(plan):
+    """Return the rows of four steps: in two of them pi-1 has all in `soon` from 60 s on alone."""
+    device, changed = Sensor(plan, "pi-0"), Sensor(plan, "pi-1")
+    time_us = [BEGIN_US + seconds * SECOND_US for seconds in range(0, 140, 10)]
+    for each_us in time_us[:12]:
+        device.measure(20, each_us)
+    lacks = {"stream": plan.windows["soon"].stream, "since_us": time_us[6]}
+    steps = []
+    for number, (at, is_lacking) in enumerate([(3, False), (4, True), (9, True), (12, False)], 1):
+        changed.incarnation += number == 2  # it is started with another program
+        promise = changed.promise(time_us[at], time_us[at])
+        version = (promise["incarnation"], promise["nonce"], promise["seq"])
+        begun = [row("begun", "pi-1", *version, **lacks)] if is_lacking else []
+        steps.append([*begun, *device.send(time_us[at], 0), promise, tick(number, time_us[at])])
+    return steps
+
+
+@pytest.mark.parametrize("is_restarted", [False, True])
+def test_a_device_whose_window_lacks_readings_is_named_until_it_has_made_them(
+    spark, tmp_path, is_restarted
+):
+    """It ran another program for a while."""
+    plan, roster = waiting_program(), ["pi-0", "pi-1"]
+    lake = LakeUnderTest(spark, plan, tmp_path, roster=roster)
+    gateway = GatewayUnderTest(plan, terms=WaitingTerms(roster))
+    names = []
+    for number, rows in enumerate(steps_with_a_window_that_lacks_readings(plan), 1):
+        lake.step(rows)
+        gateway.step(rows)
+        assert gateway_rows(gateway) == lake_rows(lake), f"after step {number}"
+        newest = {each.at: each.excluded for each in gateway.rows}
+        assert {named for at, named in newest.items() if at.window != "soon"} == {()}
+        named = {at.start_us - BEGIN_US for at in newest if newest[at]}
+        names.append(sorted(us // SECOND_US for us in named))
+        if is_restarted:
+            compact(spark, lake.job, ["1970-01-01"])
+            lake.restart()
+            gateway.restart()
+    assert names == [[], [30], [30, 40, 50], []]
+
+
 def test_windows_wait_alike_over_restarts_and_compactions(spark, tmp_path):
     """Steps of 5 s; pi-2 is cut off in some of them, and sends it all later."""
     plan, roster = waiting_program(), tuple(ROSTER)

@@ -105,8 +105,11 @@ def test_the_newest_promise_becomes_one_row_heard_when_it_first_came():
 
 def test_a_promise_says_from_when_on_no_reading_was_accepted_by_another_store_alone():
     window = PLAN.windows["totals"].stream
-    (stated,) = rows(replace(beat(1, 10), begun=((window, 70), (EVERY_WINDOW, 50))))
+    stated, begun = rows(replace(beat(1, 10), begun=((window, 70), (EVERY_WINDOW, 50))))
     assert (stated["kind"], stated["low_us"], stated["since_us"]) == ("promise", 10, 50)
+    assert (begun["kind"], begun["stream"], begun["since_us"]) == ("begun", window, 70)
+    version = ("device", "incarnation", "nonce", "seq")
+    assert [*map(begun.get, version)] == [*map(stated.get, version)]
     assert [row["since_us"] for row in rows(beat(2, 20))] == [None]
 
 

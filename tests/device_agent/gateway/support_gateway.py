@@ -70,6 +70,15 @@ class GatewayUnderTest:
         return found
 
 
+def stated_beside(promise, rows):
+    """Return what a promise states, by itself and the rows of its version."""
+    at = ("device", "incarnation", "nonce", "seq")
+    same = [each for each in rows if [*map(each.get, at)] == [*map(promise.get, at)]]
+    begun = [(each["stream"], each["since_us"]) for each in same if each["kind"] == "begun"]
+    since_us = promise.get("since_us")
+    return (*begun, *(() if since_us is None else [(EVERY_WINDOW, since_us)]))
+
+
 def accepted_of(plan, rows):
     """Return what a lander would have accepted for these rows to land, and the clock's tick."""
     accepted, listening = Accepted(), None
@@ -85,8 +94,7 @@ def accepted_of(plan, rows):
         elif row["kind"] == "promise":
             promise = Promise(version, row["low_us"], bool(row["done"]), row["received_us"])
             accepted.promises |= Frontier({row["device"]: promise})
-            if row.get("since_us") is not None:
-                accepted.begun[row["device"]] = ((EVERY_WINDOW, row["since_us"]),)
+            accepted.begun[row["device"]] = stated_beside(row, rows)
         elif row["kind"] == "member":
             member = Member(row["control"], row["retired"], version)
             accepted.commands |= CommandLog(Membership({row["device"]: member}))
