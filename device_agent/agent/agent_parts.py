@@ -142,8 +142,7 @@ class AgentParts:
         self.results = Results(agent, values, *given)
         self.voice = FleetVoice(agent, values, self.agreements, self.commands, shown("voice"))
         known = (self.samples, self.variables, self.agreements)
-        asked = (lambda: self.commands.known.control, self._is_connected)
-        self.acting = Acting(agent, *known, *asked, self.streams)
+        self.acting = Acting(agent, *known, self.commands, self._is_connected, self.streams)
 
     def in_order(self) -> list[Part]:
         """Return the parts in the order in which they are called."""

@@ -11,6 +11,8 @@
 >>> log |= log.set("limit", "", 60_000_000, "30.5", "ann")
 >>> print(trigger_at(watched, log, "pi-1", 0), "/", trigger_at(watched, log, "pi-1", 60_000_000))
 above 28 below 20 / above 30.5 below 20
+>>> [str(trigger) for _, trigger in triggers_of(watched, log, "pi-1")]
+['above 28 below 20', 'above 30.5 below 20']
 """
 
 from typing import Any
@@ -48,12 +50,19 @@ def trigger_at(watched: Watched, log: ControlLog, device: str, time_us: int) -> 
 
     Where the parameters do not fit each other it is that of their defaults.
     """
-    if not watched.levels or not log.entries:  # it is asked for in each tick of a device
+    if not watched.levels:
         return watched.trigger
     try:
         return _entered(watched, log, device, time_us)
     except ValueError:
         return watched.trigger
+
+
+def triggers_of(watched: Watched, log: ControlLog, device: str) -> list[tuple[int, Trigger | None]]:
+    """Return the condition of what is watched on a device, as a step function of time."""
+    levels = [level for _, level in watched.levels if isinstance(level, Parameter)]
+    marks = {from_us for level in levels for from_us, _ in steps_of(log, level, device)}
+    return [(from_us, trigger_at(watched, log, device, from_us)) for from_us in sorted(marks)]
 
 
 def unfit_levels(watched: Watched, log: ControlLog) -> frozenset[str]:

@@ -18,7 +18,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 from crdts.control_log import PARAMETER_BYTES, VALUE_BYTES, ControlLog
 from lasp_edge.folds.numbers import LIMIT
@@ -31,6 +31,7 @@ MOST_CHOICES = 100
 
 Steps = Sequence[tuple[int, str]]
 """(from when on, value), by time; the first one is from before all."""
+_Value = TypeVar("_Value")
 
 
 class ParameterValues:
@@ -209,7 +210,7 @@ def steps_of(log: ControlLog, parameter: Parameter, *scopes: str) -> Steps:
     return [(step.from_us, step.value or parameter.default) for step in steps]
 
 
-def value_at(steps: Steps, time_us: int) -> str:
+def value_at(steps: Sequence[tuple[int, _Value]], time_us: int) -> _Value:
     """Return the value of a step function at a time."""
     return steps[bisect_right(steps, time_us, key=lambda step: step[0]) - 1][1]
 

@@ -7,10 +7,10 @@ modules of handlers and alerts.
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from crdts import ControlLog
 from device_agent.agent.acting.current import CurrentValues
 from device_agent.agent.agent import Agent
 from device_agent.agent.fleet.agreement import Agreements
+from device_agent.agent.fleet.commands import OperatorCommands
 from device_agent.agent.parts import Part
 from device_agent.agent.variables.samples import Samples
 from device_agent.agent.variables.variables import Variables
@@ -31,7 +31,7 @@ class Acting:
         samples: the local folds' partials, and the fleet's entries of them.
         variables: what handlers change.
         agreements: how far the fleet agrees.
-        control: gives the operators' entries of parameters.
+        commands: the operators' entries of parameters.
         is_connected: returns whether there is a connection to the broker.
         streams: the rows of results; None where the program has no stream of a device.
 
@@ -47,11 +47,11 @@ class Acting:
         samples: Samples,
         variables: Variables,
         agreements: Agreements,
-        control: Callable[[], ControlLog],
+        commands: OperatorCommands,
         is_connected: Callable[[], bool],
         streams: "Streams | None",
     ) -> None:
-        self.values = values = CurrentValues(agent, samples, agreements, control, is_connected)
+        self.values = values = CurrentValues(agent, samples, agreements, commands, is_connected)
         self.alerts: Alerts | None = None
         self.parts: tuple[Part, ...] = (values,)
         if agent.plan.reactions or device_alerts(agent.plan) or agent.facts.acted:

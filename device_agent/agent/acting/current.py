@@ -9,9 +9,10 @@ last agreed on; or until a while has passed without that, for a device that is c
 from collections.abc import Callable
 from fractions import Fraction
 
-from crdts import ControlLog, Version
+from crdts import Version
 from device_agent.agent.agent import Agent
 from device_agent.agent.fleet.agreement import Agreements
+from device_agent.agent.fleet.commands import OperatorCommands
 from device_agent.agent.parts import Part
 from device_agent.agent.variables.samples import Samples
 from lasp_edge.aggregates.absence import PresentFold
@@ -22,6 +23,7 @@ from lasp_edge.folds.exactly import exact_part
 from lasp_edge.folds.fold import Fold
 from lasp_edge.language.acting import FoldValue, Watched
 from lasp_edge.language.declarations import DynamicFold, LocalFold
+from lasp_edge.language.parameters import value_at
 from lasp_edge.language.triggers import Trigger
 from lasp_edge.protocol.inputs import entry_hash, inputs_digest
 from lasp_edge.timers import NEVER_US, is_time
@@ -39,7 +41,7 @@ class CurrentValues(Part):
         agent: what all parts share.
         samples: the local folds' partials, and the fleet's entries of them.
         agreements: how far the fleet agrees.
-        control: gives the operators' entries of parameters.
+        commands: the operators' entries of parameters.
         is_connected: returns whether there is a connection to the broker.
     """
 
@@ -50,10 +52,11 @@ class CurrentValues(Part):
         agent: Agent,
         samples: Samples,
         agreements: Agreements,
-        control: Callable[[], ControlLog],
+        commands: OperatorCommands,
         is_connected: Callable[[], bool],
     ) -> None:
-        self._control, self._is_connected = control, is_connected
+        self._commands, self._is_connected = commands, is_connected
+        self._triggers: tuple[int, dict[Watched, list[tuple[int, Trigger | None]]]] = (0, {})
         self._agent, self._samples, self._agreements = agent, samples, agreements
         self._agreed = dict(agent.facts.settled or {})
         self._grace_us = agent.settings.grace_us
@@ -149,10 +152,15 @@ class CurrentValues(Part):
         """Return the condition of what is watched, as it is now."""
         if not watched.levels:
             return watched.trigger
-        from lasp_edge.language.levels import trigger_at  # noqa: PLC0415 - few programs need it
+        mark, known = self._triggers
+        if mark != self._commands.control:
+            mark, known = self._triggers = self._commands.control, {}
+        if watched not in known:
+            from lasp_edge.language.levels import triggers_of  # noqa: PLC0415 - few programs need it
 
-        time_us = self._agent.clock.time_us(self._agent.now_us)
-        return trigger_at(watched, self._control(), self._agent.replica.device, time_us)
+            log, device = self._commands.known.control, self._agent.replica.device
+            known[watched] = triggers_of(watched, log, device)
+        return value_at(known[watched], self._agent.clock.time_us(self._agent.now_us))
 
     def value(self, name: str, key: str, part: str = "") -> FoldValue:
         """Return what a key of a fold is worth; `part` is the one that is watched, if any."""
