@@ -1,6 +1,7 @@
 """Bugs in what devices do with values: leaving out who is silent, calling handlers, alerting."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from device_agent.agent.acting.alerts import Alerts
@@ -10,6 +11,8 @@ from device_agent.agent.fleet.absences import Absences
 from lasp_edge.aggregates.absence import PresentFold
 from lasp_edge.evaluation.conditions import TriggerState
 from simulations.planted.bug import omitted, planted, replaced
+
+_planted = partial(planted, needs="acting")
 
 
 @planted
@@ -94,4 +97,16 @@ def an_alert_that_turns_is_published_at_a_new_connection_only() -> Iterator[None
         self._gone.pop((name, key), None)
 
     with replaced(Alerts, "_say", say):
+        yield
+
+
+@_planted
+def a_turn_that_is_not_called_out_yet_is_lost_with_the_next() -> Iterator[None]:
+    """A webhook is slow, an alert turns twice meanwhile, and nobody is called for the first."""
+    record = Alerts._record  # noqa: SLF001 - a bug is planted from outside
+
+    def recorded(self: Alerts, name: str, key: str) -> dict[str, Any]:
+        return record(self, name, key) | {"waiting": []}
+
+    with replaced(Alerts, "_record", recorded):
         yield

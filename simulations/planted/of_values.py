@@ -12,6 +12,7 @@ from crdts.bounded_state import BoundedState, HeldSample
 from device_agent.agent.acting.current import CurrentValues
 from device_agent.agent.acting.watch import Watch
 from device_agent.agent.fleet.absences import Absences
+from device_agent.agent.state.counters import Counters
 from device_agent.agent.timing.judgement import Judgement
 from device_agent.agent.timing.timing import Timing
 from device_agent.agent.variables.samples import Sets
@@ -128,4 +129,15 @@ def the_stored_time_never_goes_back() -> Iterator[None]:
             keep(self, reading, offset_us)
 
     with replaced(Timing, "_keep", kept):
+        yield
+
+
+@planted
+def what_is_counted_waits_for_the_next_notes() -> Iterator[None]:
+    """An agent is killed, and of the lines that it refused its status names some."""
+
+    def add(self: Counters, name: str, by: int = 1) -> None:
+        self.note(name, by)
+
+    with replaced(Counters, "add", add):
         yield

@@ -6,11 +6,11 @@ In the order in which a run goes:
 - `scenario`: what a run is made from, drawn from a seed
 - `programs`, `streamed`, `fleet_streamed`, `controlled`, `workload`: what devices compute, and
   measure
-- `disk`, `clock`, `process`, `device`: a device
+- `disk`, `clock`, `process`, `odd_lines`, `device`: a device
 - `links`, `broker`, `operator`: whom it talks to; `sinks`: a `lander` in `landing`, and `gateway`,
   whose process runs as it is; `landed`: what they hold
 - `world`: all of them, step by step; `misfortunes`, `hostile`: how faults befall it
-- `truth`, `checks`, `acting`, `keyed_acts`, `scanning`, `fleet_scanning`, `fleet_names`: what must
-  hold
+- `truth`, `checks`, `acting`, `called_out`, `keyed_acts`, `scanning`, `fleet_scanning`,
+  `fleet_names`: what must hold
 - `run`: faults first, then heal, settle and demand
 """

@@ -10,10 +10,12 @@
 """
 
 import json
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
 from device_agent.agent.settings import Settings
+from simulations.world.called_out import CalledOut
 from simulations.world.device import VirtualDevice
 from simulations.world.faults import STEP_US
 from simulations.world.keyed_acts import unpublished
@@ -33,6 +35,8 @@ WATCHED_STEPS = 20
 """Steps for which it is watched that it stays left out."""
 CALLED_STEPS = 3
 """Steps in which a handler is called for a value that has moved: it is, once in a second."""
+OUT_STEPS = 8
+"""Steps in which a turn of an alert is called out, and those before it are."""
 BACK_STEPS = 40
 """Steps after which a device that is back counts again."""
 
@@ -43,6 +47,17 @@ class ActingChecks:
     def __init__(self) -> None:
         self._states: dict[tuple[str, int], str] = {}
         self._known: dict[tuple[str, int, str, str], str] = {}
+        self._called = defaultdict[VirtualDevice, CalledOut](CalledOut)
+
+    def ticked(self, world: World, device: VirtualDevice) -> None:
+        """Let a device call out the turns of its alerts."""
+        if device.core.agent.settings.calls_out:
+            world.trouble += self._called[device].call(device, world.step_number)
+
+    def uncalled(self, world: World) -> list[str]:
+        """Return the alerts that say something else than was called out last."""
+        calling = [each for each in world.running() if each.core.agent.settings.calls_out]
+        return [text for each in calling for text in self._called[each].wrong(each)]
 
     def published(self, world: World, device: VirtualDevice, topic: str, payload: bytes) -> None:
         """Look at what an alert says."""
@@ -65,9 +80,14 @@ class ActingChecks:
             world.trouble.append(f"{device.name}: an alert went on at {value}")
 
 
-def check_acting(world: World) -> None:
+def check_acting(world: World, watched: ActingChecks) -> None:
     """Look at the calls of handlers in a settled world, and in some at who is silent."""
     _check_calls(world)
+    for _ in range(OUT_STEPS):
+        if world.trouble or not watched.uncalled(world):
+            break
+        world.step()
+    world.trouble += watched.uncalled(world)
     if not world.trouble:
         _check_published(world)
     if waits_for_silence(world.scenario) and not world.trouble:

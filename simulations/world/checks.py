@@ -30,6 +30,7 @@ from simulations.world.answer_checks import unanswered
 from simulations.world.beat_checks import ceased, hasty, unowed
 from simulations.world.broker import NOWHERE
 from simulations.world.clock_checks import ClockChecks
+from simulations.world.counted_checks import miscounted
 from simulations.world.decoding import decoded
 from simulations.world.delivery_checks import check_connection, check_delivery, check_sinks
 from simulations.world.device import VirtualDevice
@@ -77,12 +78,13 @@ class Checks:
     Attributes:
         trace: a hash of everything that was published, in order.
         quiet: from now on only beats may be published.
+        acting: looks at what devices do with their values.
     """
 
     def __init__(self) -> None:
         self.trace = sha256()
         self.quiet = False
-        self._acting, self._keyed, self._scans = ActingChecks(), KeyedActs(), ScanChecks()
+        self.acting, self._keyed, self._scans = ActingChecks(), KeyedActs(), ScanChecks()
         self._values, self._clocks = ValueChecks(), ClockChecks()
         self._order = FleetOrderChecks()
         self._frontiers, self._logs = FrontierWatch(), defaultdict[str, LogWatch](LogWatch)
@@ -99,7 +101,7 @@ class Checks:
         topic, payload = publication.topic, publication.payload
         self.trace.update(topic.encode() + payload)
         if world.scenario.acting:
-            self._acting.published(world, device, topic, payload)
+            self.acting.published(world, device, topic, payload)
         if not payload or world.broker.route(topic) is NOWHERE:
             return  # taken back, or for people
         if not world.broker.route(topic).landers and not self.quiet:
@@ -156,6 +158,7 @@ class Checks:
         """Look at what has left, and what has not."""
         check_delivery(world, device, unsent, self._dots)
         if world.scenario.acting:
+            self.acting.ticked(world, device)
             level = level_of(device, device.now_us(world.now_us))
             world.trouble += wrong_alerts(device, level)
             if world.scenario.keyed:
@@ -165,6 +168,7 @@ class Checks:
         """Demand that it waits for no answer to what the connection before may have lost."""
         check_connection(world, device)
         check_process(world, device)
+        world.trouble += miscounted(device)
         self._keyed.connected(device, world.now_us)
 
     def ended(self, world: World, device: VirtualDevice) -> None:
@@ -287,6 +291,7 @@ class Checks:
         """Hold a settled world against the truth."""
         for device in world.running():
             check_process(world, device)
+            world.trouble += miscounted(device)
         check_clocks_at_rest(world)
         clones = bool(world.seen["clone"])
         for device in world.devices.values():

@@ -20,6 +20,7 @@ from simulations.world.decoding import decoded
 from simulations.world.disk import AgentDisk
 from simulations.world.links import LegMessage
 from simulations.world.meters import Arrivals, MeterFile
+from simulations.world.odd_lines import odd_before, with_odd_lines
 from simulations.world.process import AgentProcess
 from simulations.world.programs import COLUMN, COLUMN_EARLIER_US, COLUMN_ROOM, LIVE, RECORDED
 from simulations.world.sensors import Sensors
@@ -65,6 +66,7 @@ class VirtualDevice(AgentProcess):
         records: it has a recording.
         in_columns: lines before this one were taken in as columns, where their room is.
         unsynchronised: its kernel never knows that its clock is right.
+        is_odd: its recording has lines that are no readings.
         recording: what its first source gives, line by line; it outlives everything.
         position: the next line; set back to the durable cursor at each start.
         acknowledged: the first line that is not known to be durable.
@@ -111,7 +113,7 @@ class VirtualDevice(AgentProcess):
     ) -> None:
         super().__init__(name, disk, plan, settings, sources)
         self.clock = Clock()
-        self.unsynchronised, self.records = False, RECORDED in sources
+        self.unsynchronised, self.is_odd, self.records = False, False, RECORDED in sources
         self._ahead_us = self._column_position = self.in_columns = self.sure_from = 0
         self.recording: list[RecordedLine] = []
         self.position = self.acknowledged = self.live = self.unsure = self.starts = 0
@@ -220,6 +222,7 @@ class VirtualDevice(AgentProcess):
             [{"room": line.room} for line in lines],
             cursor=str(after),
         )
+        batch = with_odd_lines(batch, self.position) if self.is_odd else batch
         self.position = after
         times_us = self.arrivals.coming([line.time_us for line in lines])
         _come_to(self, times_us, true_us)
@@ -333,9 +336,14 @@ class VirtualDevice(AgentProcess):
         super().kill()
 
     def counted(self, *names: str) -> int:
-        """Return how many readings were counted under these names, by what it knows."""
+        """Return how many readings were counted under these names, by what it knows.
+
+        Lines that are no readings are left out.
+        """
         totals = self.core.counters.totals
-        return sum([totals.get(name, 0) for name in names])
+        is_odd = self.is_odd and "refused" in names
+        odd = min(totals.get("refused", 0), odd_before(self.position)) if is_odd else 0
+        return sum([totals.get(name, 0) for name in names]) - odd
 
 
 def _has_right_time(payload: bytes, true_us: int) -> bool:

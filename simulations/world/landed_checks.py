@@ -73,7 +73,7 @@ def misdated(world: World, device: VirtualDevice, sink: AnySink) -> Iterator[str
     for (stream, _, pane_us, name, *_), (_, (count, *_)) in sink.lander.panes.items():
         if stream == window.stream and name == device.name and isinstance(count, int):
             found[pane_us] += count
-    spare_s = SPARE_S + world.scenario.commit_s + world.scenario.faults.delay_steps
+    spare_s = SPARE_S + world.scenario.faults.delay_steps
     spare_us = spare_s * SECOND_US
     for pane_us, count in found.items():
         end_us = pane_us + window.span_us + spare_us

@@ -104,7 +104,7 @@ def _run(scenario: Scenario) -> RunOutcome:
         if not world.trouble:
             check_shown(world)
         if scenario.acting and not world.trouble:
-            check_acting(world)
+            check_acting(world, checks.acting)
         former = scenario.ordered and order_of(scenario).differs  # what it sent is refused for ever
         former = former or (not world.trouble and _waits_for_ever(world))
         if not world.trouble and _is_watched(scenario) and not former:

@@ -228,6 +228,7 @@ class Scenario:
         """Return the settings of its agents."""
         more: dict[str, Any] = {"live_items": LIVE_ITEMS} if self.scans or self.ordered else {}
         more |= {"lateness_us": SOON_LATENESS_US} if self.soon else {}
+        more |= {"calls_out": self.acting and self.seed % 2 == 0}
         if self.shown:
             more |= {"results_us": SHOWN_US, "home_assistant": "homeassistant"}
         more |= {"source_silent_us": self.silent_s * SECOND_US} if self.silent_s else {}

@@ -32,6 +32,7 @@ from simulations.world.lander import TERMS
 from simulations.world.landing import SinkMessage
 from simulations.world.links import TO_BROKER, Addresses, LegMessage, Links
 from simulations.world.observer import Observer
+from simulations.world.odd_lines import has_odd_lines
 from simulations.world.operator import SimulatedOperator
 from simulations.world.peer_checks import heard
 from simulations.world.process import STORE_ERRORS
@@ -117,6 +118,7 @@ class World:
             disk = FileDisk(Path(self._files.name) / key)
         device = self.devices[key] = VirtualDevice(name, disk, *self._agent)
         device.unsynchronised = self.scenario.unsynchronised
+        device.is_odd = has_odd_lines(self.scenario)
         self.addresses.note({each: of.name for each, of in self.devices.items()})
         return device
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from simulations.planted import of_values
+from simulations.planted import of_acting, of_values
 from simulations.planted.bug import BUGS
 from simulations.planted.hunt import hunt
 from simulations.world.run import run
@@ -20,6 +20,12 @@ from simulations.world.scenario import Scenario
         (of_values.a_queue_outlives_a_fold_of_the_whole_set, 794, "of held_here"),
         (of_values.a_process_measures_no_jump_from_the_one_before, 973, "which has jumped"),
         (of_values.the_stored_time_never_goes_back, 273, "and its store by"),
+        (of_values.what_is_counted_waits_for_the_next_notes, 3, "counts 1 readings"),
+        (
+            of_acting.a_turn_that_is_not_called_out_yet_is_lost_with_the_next,
+            108,
+            "has called out that",
+        ),
     ],
 )
 def test_a_planted_bug_of_values_is_found(bug, seed, trouble):
