@@ -4,7 +4,7 @@ No unit test of the simulator finds these: each breaks a law that computes a val
 looks at what a device does for one.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from crdts import ControlLog
@@ -12,12 +12,17 @@ from crdts.bounded_state import BoundedState, HeldSample
 from device_agent.agent.acting.current import CurrentValues
 from device_agent.agent.acting.watch import Watch
 from device_agent.agent.fleet.absences import Absences
+from device_agent.agent.fleet.agreement import Peers
+from device_agent.agent.fleet.beats import Beats
+from device_agent.agent.notices import Notices
+from device_agent.agent.panes.cache import PaneCache
 from device_agent.agent.state.counters import Counters
+from device_agent.agent.stored_rows import Undelivered
 from device_agent.agent.timing.judgement import Judgement
 from device_agent.agent.timing.timing import Timing
 from device_agent.agent.variables.samples import Sets
 from lasp_edge.aggregates.local import WindowFold
-from simulations.planted.bug import planted, replaced
+from simulations.planted.bug import omitted, planted, replaced
 
 
 @planted
@@ -141,3 +146,41 @@ def what_is_counted_waits_for_the_next_notes() -> Iterator[None]:
 
     with replaced(Counters, "add", add):
         yield
+
+
+@planted
+def what_waited_in_the_store_once_is_reported_for_ever() -> Iterator[None]:
+    """All has landed, and status says of each sink how much waits for it."""
+    waiting = PaneCache.waiting
+
+    def waited(self: PaneCache) -> Sequence[Undelivered]:
+        return self._stored or waiting(self)
+
+    with replaced(PaneCache, "waiting", waited):
+        yield
+
+
+for _name, _history, _owner, _method, _says in (
+    (
+        "a_notice_outlives_its_reason",
+        "A device is admitted again, and its people read that it is retired.",
+        Notices,
+        "end",
+        None,
+    ),
+    (
+        "who_falls_silent_without_a_will_stays_connected",
+        "A broker crashes with the wills that it had, and the fleet waits for who is gone.",
+        Peers,
+        "expire",
+        None,
+    ),
+    (
+        "a_fleet_at_rest_beats_each_second",
+        "Nothing is new, and each device sends ten times as much as it has to.",
+        Beats,
+        "_is_due",
+        True,
+    ),
+):
+    omitted(_name, _history, _owner, _method, _says)

@@ -14,7 +14,7 @@
   no store can know of any more (`unreported`)
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from hashlib import sha256
 from typing import Any
 
@@ -43,6 +43,7 @@ from simulations.world.landed_checks import check_landed, check_own_samples, che
 from simulations.world.log_checks import LogWatch
 from simulations.world.lost_checks import unnamed
 from simulations.world.noted_checks import wrong_notes
+from simulations.world.peer_checks import not_expired
 from simulations.world.process_checks import (
     check_clock,
     check_clocks_at_rest,
@@ -58,6 +59,7 @@ from simulations.world.promise_checks import (
     check_silence,
     check_waiting,
 )
+from simulations.world.reported_checks import retired_unsaid
 from simulations.world.results_checks import wrong_results
 from simulations.world.scanning import ScanChecks
 from simulations.world.sinks import AnySink
@@ -78,12 +80,13 @@ class Checks:
     Attributes:
         trace: a hash of everything that was published, in order.
         quiet: from now on only beats may be published.
+        beats: how many each device has published since then.
         acting: looks at what devices do with their values.
     """
 
     def __init__(self) -> None:
         self.trace = sha256()
-        self.quiet = False
+        self.quiet, self.beats = False, Counter[VirtualDevice]()
         self.acting, self._keyed, self._scans = ActingChecks(), KeyedActs(), ScanChecks()
         self._values, self._clocks = ValueChecks(), ClockChecks()
         self._order = FleetOrderChecks()
@@ -117,6 +120,7 @@ class Checks:
             check_quiet(world, device, frame, self._repeated_us)
 
     def _beat(self, world: World, device: VirtualDevice, frame: BeatFrame) -> None:
+        self.beats[device] += self.quiet
         for report in frame.reports:
             self._digests[device.name, report.variable].add(report.digest)
         check_highs(world, device, frame.highs)
@@ -200,6 +204,7 @@ class Checks:
         check_sinks(world, device, self._answered)
         self._holds(world, device)
         world.trouble += self._values.wrong(device, world.step_number)
+        world.trouble += [*retired_unsaid(device), *not_expired(device, world.now_us)]
         self._of_program(world, device)
         for each in devices:
             self._grows(world, each)

@@ -43,6 +43,7 @@ class AgentProcess:
         durable: the running agent's core and store; None while it is switched off.
         core: of the running agent; not set while it is switched off.
         plan: the program of the next start.
+        heard_us: when other devices were heard last, of which it was noted.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class AgentProcess:
         self.durable: Durable | None = None
         self.core: Core
         self._settings = settings
+        self.heard_us: dict[str, int] = {}
         self._sources = sources
 
     def start(self, nonce: int) -> None:

@@ -39,6 +39,7 @@ from simulations.world.narrow import (
     OF_SLIDING,
     narrowed,
 )
+from simulations.world.reported_checks import misreported
 from simulations.world.scenario import CLOCKS, CLOCKS_EVERY, Scenario, reconnects
 from simulations.world.shown_checks import check_shown
 from simulations.world.world import World
@@ -59,6 +60,8 @@ AGAIN_EVERY = 48
 """Of as many worlds there is one in which the broker forgets everything at rest."""
 QUIET_STEPS = 25
 """Steps for which a settled world is watched: an idle device beats twice in them."""
+MORE_BEATS = 2
+"""Beats of a device in them, at most, beside those of who is idle: for who has come, or asked."""
 
 
 class RunOutcome(NamedTuple):
@@ -102,6 +105,7 @@ def _run(scenario: Scenario) -> RunOutcome:
         if not world.trouble:
             checks.at_the_end(world)
         if not world.trouble:
+            world.trouble += [text for each in world.running() for text in misreported(world, each)]
             check_shown(world)
         if scenario.acting and not world.trouble:
             check_acting(world, checks.acting)
@@ -132,10 +136,14 @@ def _demand_silence(world: World, checks: Checks) -> None:
         world.step()  # a copy that ran to the end may have made a device ask once more
     else:
         world.trouble.append("a device asks who it was before, and never stops")
-    checks.quiet = True
+    checks.quiet, began_us = True, world.now_us
     for _ in range(QUIET_STEPS):
         world.step()
     checks.quiet = False
+    most = (world.now_us - began_us) // Settings().keep_alive_us + MORE_BEATS
+    for device, beats in checks.beats.items():
+        if beats > most:
+            world.trouble.append(f"{device.name} beats {beats} times at rest, {most} at most")
     world.trouble += [*check_rest(world), *absent(world)]
 
 

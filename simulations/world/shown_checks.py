@@ -50,7 +50,7 @@ def _retained(world: World, topic: str) -> Any:
     return json.loads(world.broker.retained.get(topic) or b"{}")
 
 
-def _values(device: VirtualDevice) -> dict[tuple[str, str | None], dict[str, Any]]:
+def held_values(device: VirtualDevice) -> dict[tuple[str, str | None], dict[str, Any]]:
     """Return fold and key -> what is to be shown of it, made from what the device holds."""
     plan, found = device.core.agent.plan, dict[tuple[str, str | None], dict[str, Any]]()
     sets = device.core.samples.sets.held
@@ -81,7 +81,7 @@ def _plain(kind: str, partial: Any) -> dict[str, Any]:
 def _own(world: World, device: VirtualDevice) -> Iterator[str]:
     """Yield what a device shows, and what does not stand."""
     topics, name = world.topics, device.name
-    values = _values(device)
+    values = held_values(device)
     for (fold, key), expected in values.items():
         shown = _retained(world, topics.result(fold, name, key))
         if key is None and fold in OF_FLEET:
@@ -130,7 +130,7 @@ def _of_fleet(world: World) -> Iterator[str]:
     counting = sorted((d for d in world.running() if d.name not in retired), key=_name)
     if not counting:
         return
-    values, topics = _values(counting[0]), world.topics
+    values, topics = held_values(counting[0]), world.topics
     for (fold, key), expected in values.items():
         shown = _retained(world, topics.fleet_result(fold, key)) if fold in OF_FLEET else expected
         if not expected.items() <= shown.items():

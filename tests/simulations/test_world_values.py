@@ -21,6 +21,7 @@ from simulations.world.scenario import Scenario
         (of_values.a_process_measures_no_jump_from_the_one_before, 973, "which has jumped"),
         (of_values.the_stored_time_never_goes_back, 273, "and its store by"),
         (of_values.what_is_counted_waits_for_the_next_notes, 3, "counts 1 readings"),
+        (of_values.what_waited_in_the_store_once_is_reported_for_ever, 1, "and all has landed"),
         (
             of_acting.a_turn_that_is_not_called_out_yet_is_lost_with_the_next,
             108,
@@ -30,6 +31,20 @@ from simulations.world.scenario import Scenario
 )
 def test_a_planted_bug_of_values_is_found(bug, seed, trouble):
     caught = hunt(BUGS[bug.__name__], [seed])
+    assert caught is not None
+    assert trouble in caught.trouble
+
+
+@pytest.mark.parametrize(
+    ("name", "seed", "trouble"),
+    [
+        ("a_notice_outlives_its_reason", 2, "this device is retired"),
+        ("who_falls_silent_without_a_will_stays_connected", 18, "not heard for"),
+        ("a_fleet_at_rest_beats_each_second", 4, "times at rest"),
+    ],
+)
+def test_a_method_that_does_nothing_is_found(name, seed, trouble):
+    caught = hunt(BUGS[name], [seed])
     assert caught is not None
     assert trouble in caught.trouble
 
