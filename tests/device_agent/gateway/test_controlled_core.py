@@ -356,3 +356,19 @@ def test_the_log_of_a_turn_that_is_over_stays_as_it_was(tmp_path):
     later = LOG.set("offset", "", NOW_US + 30 * S, "20", "ann")
     site.live(2, sent=[schedule_command(Replica(1, 5, "operator"), 2, "offset", "", later)])
     assert before != site.gateway.keeper.state.control == site.regimes.log
+
+
+def test_a_window_that_an_entry_makes_new_waits_for_nobody_who_is_left_out(tmp_path):
+    waiting = WaitingTerms(["attic", "barn", "cellar"], 600 * S, tentative_after_us=20 * S)
+    site = Site(tmp_path, waiting)
+    site.live(1, reads=True, sent=[promise_of(site, 1, NOW_US)])
+    site.live(47, reads=True, sent=[promise_of(site, 2, NOW_US + 600 * S)])
+    log, known = ControlLog().set("step_s", "", NOW_US, "10", "ann"), set(site.gateway.current())
+    entry = schedule_command(Replica(1, 5, "operator"), 1, "step_s", "", log)
+    site.device.hear(entry)
+    before, passed_us = len(site.gateway.rows), site.gateway.core.coverage.frontier
+    site.live(1, sent=[entry, promise_of(site, 3, NOW_US, log.mark)])
+    site.live(12)
+    new = [row for row in site.gateway.rows[before:] if row.at not in known]
+    new = [row for row in new if row.end_us <= passed_us]
+    assert {(row.status, row.excluded) for row in new} == {("tentative", ("attic",))}
