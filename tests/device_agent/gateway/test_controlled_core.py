@@ -8,7 +8,7 @@ from crdts import ControlLog, Replica
 from device_agent.agent.settings import Settings
 from device_agent.gateway import core as core_module
 from device_agent.gateway.core import WaitingTerms
-from lasp_edge.protocol.acceptance import Record
+from lasp_edge.protocol.acceptance import PaneRows, Record
 from lasp_edge.protocol.frontier import Listening
 from lasp_edge.protocol.repeating import CORRECT_US, REPEAT_US
 from lasp_edge.protocol.topics import topic_of
@@ -17,7 +17,7 @@ from simulations.oracle import Reading, windows
 from tests.device_agent.agents import NOW_US, Device
 from tests.device_agent.gateway.support_gateway import GatewayUnderTest
 from tests.lasp_edge.language.support_controlled import greenhouse
-from tests.lasp_edge.protocol.support_frames import beat
+from tests.lasp_edge.protocol.support_frames import beat, panes
 from tests.support_commands import schedule_command
 
 PLAN = greenhouse().plan()
@@ -237,6 +237,20 @@ def test_panes_stay_for_all_windows_that_still_take_late_readings(short):
         for piece in short.regimes.of(name).pieces:
             found[piece.stream] = floor_of(window, frontier_us)
     assert below == found
+
+
+def test_a_late_pane_of_a_meaning_that_was_left_is_kept_for_who_takes_it_up_again(short):
+    site, core = short, short.gateway.core
+    (piece,), frontier_us = site.regimes.of("by_room").pieces, core.coverage.frontier
+    early = ControlLog().set("offset", "", NOW_US - 3_600 * S, "10", "ann")
+    entry = schedule_command(Replica(1, 5, "operator"), 1, "offset", "", early)
+    site.take([(topic_of(entry, site.device.core.agent.topics), entry.encode())])
+    pane_us = ((frontier_us - RETAIN_US) // piece.span_us - 1) * piece.span_us
+    given = {"columns": ((1,), (200,)), "keys": ("hall",), "seqs": (9,)}
+    frame = panes(PLAN, 1, stream=piece.stream, panes_us=(pane_us,), **given)
+    rows = PaneRows("cellar", frame.blocks[0], site.device.now_us)
+    found, late = core.windows.take_entries(rows, frontier_us)
+    assert ([each.pane_us for each in found], late) == ([pane_us], 0)
 
 
 def test_what_waits_keeps_its_panes_and_its_rows_come(short):
