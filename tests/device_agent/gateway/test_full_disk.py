@@ -8,7 +8,8 @@ from device_agent.gateway import process as process_module
 from device_agent.gateway.core import WaitingTerms
 from device_agent.gateway.process import GatewayProcess
 from device_agent.gateway.run import GatewaySettings
-from device_agent.gateway.store import FleetStore, existing_fleet
+from device_agent.gateway.store import FILE_NAME, FleetStore, existing_fleet
+from device_agent.storage.damage import DamagedStoreError
 from lasp_edge.link import BrokerUrl, Connected
 from tests.cloud_tier.frames import FakeLink, message
 from tests.cloud_tier.support_devices import rooms
@@ -93,3 +94,18 @@ def test_it_says_once_what_to_type_and_goes_on_when_there_is_room(full, tmp_path
         ("attic", (1, 2000)),
         ("cellar", (2, 4100)),
     ]
+
+
+def test_a_store_that_is_found_to_be_damaged_is_put_aside_and_a_new_one_goes_on(
+    full, tmp_path, monkeypatch
+):
+    def fail_at_first():
+        if not full.failures:
+            full.failures += 1
+            raise DamagedStoreError("a row cannot be read")
+
+    monkeypatch.setattr(full, "fail_at_first", fail_at_first)
+    full.process.run()
+    names = {each.name for each in (tmp_path / "data").iterdir()}
+    assert f"{FILE_NAME}.damaged-1" in names
+    assert FILE_NAME in names
