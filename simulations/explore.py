@@ -32,9 +32,9 @@ BRIEF_STEPS, SYNCED_STEPS = 14, 12
 order takes an exchange, and all that it has follow one after the other once all is healed. All
 faults of a world befall it, sooner one after the other: in a second of CPU that finds more planted
 bugs than longer worlds that end before their last faults."""
-WHOLE_EVERY, FEW = 8, 2
-"""Of as many worlds one is whole, for what takes long to go wrong; and each with so few structural
-faults, which is drawn for the last one."""
+WHOLE_EVERY, WHOLE_SYNCED_EVERY, FEW = 8, 32, 2
+"""Of as many worlds one is whole, for what takes long to go wrong, and of those with local events,
+which are the dearest; and each with so few structural faults, which is drawn for the last one."""
 MESSAGES = ("loss", "doubled", "delayed", "unsent", "unanswered")
 """What befalls messages: it is counted apart from structural faults."""
 RARE = 200
@@ -90,8 +90,10 @@ def _explored(scenario: Scenario, *, is_whole: bool) -> Scenario:
     """
     if scenario.synced or scenario.seed % SYNCED_EVERY == 0:
         scenario = synced(scenario)
-    is_whole = is_whole or scenario.seed // SYNCED_EVERY % WHOLE_EVERY == 0
-    most = SYNCED_STEPS if scenario.synced else BRIEF_STEPS
+    most, every = BRIEF_STEPS, WHOLE_EVERY
+    if scenario.synced:
+        most, every = SYNCED_STEPS, WHOLE_SYNCED_EVERY
+    is_whole = is_whole or scenario.seed // SYNCED_EVERY % every == 0
     if is_whole or len(scenario.schedule) <= FEW or scenario.steps <= most:
         return scenario
 
