@@ -173,6 +173,9 @@ def _unreasonable(world: World, device: VirtualDevice) -> list[str]:
         reasons.append("in_the_future")
         first = [line for line in device.recording if line.time_us < 0]  # behind no promise at all
         first_lines = len(first) + sum(line.room == COLUMN_ROOM for line in first)  # and in columns
+        first_lines *= (
+            1 + device.is_odd
+        )  # a line of its time, that is no reading, comes before each
         if world.scenario.columns and first_lines:
             first_lines = device.counted("too_late")  # a column is read again after each crash
         if world.scenario.retain_s >= LONG_S and device.counted("too_late") > first_lines:

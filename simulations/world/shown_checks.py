@@ -16,12 +16,14 @@ from lasp_edge.protocol.frames import PresenceFrame
 from lasp_edge.protocol.kinds import FRAME_KINDS
 from simulations.world.decoding import decoded
 from simulations.world.device import VirtualDevice
+from simulations.world.faults import FAST_US
 from simulations.world.scenario import reconnects
 from simulations.world.value_checks import LOCAL, OF_FLEET, combined, folded, partials_of_fleet
 from simulations.world.world import World
 
 SHOWN_STEPS: Final = 12
-"""Steps in which all that is new is shown: two rounds of results, and the wait of who speaks."""
+"""Steps in which all that is new is shown: two rounds of results, and the wait of who speaks.
+Before them devices learn which topics of their former processes are wanted no more."""
 _SHOWN: Final = LOCAL.keys() - {"held_here"} | OF_FLEET.keys()
 """The values that are looked at: what `held_here` is goes by its samples' ages, too."""
 _COLUMNS: Final = {"mean": ("count", "total_q"), "max": ("max_q",)}
@@ -37,8 +39,9 @@ def check_shown(world: World) -> None:
     is_late = is_late or (not reconnects(scenario) and bool(_LOSES & world.seen.keys()))
     if not scenario.shown or is_late or _STRANGE & world.seen.keys():
         return
-    world.fast_until = 0
-    for _ in range(SHOWN_STEPS):
+    grace_us = max([each.core.agent.settings.grace_us for each in world.running()], default=0)
+    world.fast_until = world.step_number + grace_us // FAST_US + 1
+    while world.step_number < world.fast_until + SHOWN_STEPS:
         world.step()
     for device in world.running() if not world.trouble else ():
         world.trouble += _own(world, device)
