@@ -12,6 +12,7 @@ The law, for every seed:
   under the entries that the gateway has then: nothing is missing, mixed or doubled; and each
   revision has its entry, one that the row before it did not know
 - entries for the future alone revise nothing
+- no window is held any more once all devices have promised past it
 - a promise counts under one log, a device as having sent what it had promised under the one before
   (`simulations.world.log_checks`), and each process of the gateway takes the same windows for
   unfinished as the one before it
@@ -39,6 +40,7 @@ from simulations.commands import parser_of, say
 from simulations.operated import OperatedFleet
 from simulations.oracle import WindowTruth
 from simulations.world.controlled import parametrised, streamed, values_of
+from simulations.world.due_checks import held_for_long
 from simulations.world.faults import CALM, FaultRates
 
 DEVICES: Final = 20
@@ -210,7 +212,7 @@ def _speak(fleet: OperatedFleet, about: Circumstances, random: Random) -> None:
 
 def _wrong(fleet: OperatedFleet, about: Circumstances, counts: Counter[str]) -> Iterator[str]:
     """Yield how a run broke the law, and count what came of it."""
-    yield from [*fleet.trouble, *fleet.lander.kept.wrong]
+    yield from [*fleet.trouble, *fleet.lander.kept.wrong, *held_for_long(fleet.lander)]
     truth, readings, entries = fleet.truth(), fleet.readings(), fleet.log.entries
     counts.update(windows=len(truth), readings=len(readings), entries=len(entries))
     counts.update(final=len(fleet.rows(FINAL)), revised=len(fleet.rows(REVISED)))

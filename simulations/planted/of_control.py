@@ -171,6 +171,17 @@ def an_entry_forgets_how_far_who_promises_less_had_promised() -> Iterator[None]:
         yield
 
 
+@_planted
+def a_window_is_held_for_ever() -> Iterator[None]:
+    """An operator spoke of the past once: no pane of that time is ever deleted."""
+
+    def release(_self: HeldStarts, _promised_us: int, _longest_us: Callable[[str], int]) -> None:
+        return None
+
+    with replaced(HeldStarts, "release", release):
+        yield
+
+
 @partial(planted, needs="operated")
 def a_promise_that_came_with_an_entry_is_under_it() -> Iterator[None]:
     """A promise and an entry come with one commit: the promise counts as if it knew the entry."""

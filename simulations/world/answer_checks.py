@@ -11,8 +11,9 @@ from simulations.world.world import World
 
 _STRANGE: Final = frozenset({"hostile", "forged_hello", "clone"})
 """What makes sinks take what a device says for that of an earlier life of it."""
-TURNS = 6
-"""Turns of a sink in which a frame is committed and answered, at most."""
+TURNS = 2
+"""Turns of a sink in which a frame is committed and answered, at most: a second, and a clock that
+is slow."""
 
 
 def unanswered(world: World, sink: AnySink, step: int) -> Iterator[str]:

@@ -28,6 +28,7 @@ from lasp_edge.protocol.limits import EARLIEST_PANE_US
 from lasp_edge.protocol.status import TENTATIVE
 from lasp_edge.protocol.window_rows import FleetRow
 from lasp_edge.protocol.witness import Testimony, Witness
+from simulations.world.due_checks import overdue
 from simulations.world.faults import STEP_US
 from simulations.world.landed import LandedState
 from simulations.world.sinks import AnySink
@@ -60,6 +61,7 @@ class FrontierWatch:
             yield from [*_held_back(sink, after_us), *_expects_others(sink)]
             yield from [*_kept_by_the_broker(sink), *self._heard_again(sink)]
             yield from [*self._tells_less(sink), *self._forgets_how_far(sink)]
+            yield from overdue(lander, sink.terms)
         yield from [*_listened(sink), *_forgotten(sink, step)]
         yield from [*self._deleted(sink), *sink.wrong, *lander.kept.wrong]
         if after_us == before_us or is_first:

@@ -36,6 +36,7 @@ class SimulatedKeeper:
         taken: how many entries were committed.
         commits: how often anything was.
         wrong: what was committed, and should not have been.
+        leads: (when a promise came, up to when it shows that somebody is done), of each that led.
         pruned: F at the last time that panes were deleted, and below which start, by stream.
     """
 
@@ -50,6 +51,7 @@ class SimulatedKeeper:
         self.dropped: dict[tuple[WindowStart, int], dict[str, int]] = {}
         self.reached_us: dict[str, int] = {}
         self.moved_by = Frontier()
+        self.leads: list[tuple[int, int]] = []
         self._lives_us: dict[str, dict[tuple[int, int], int]] = {}
         self.taken = self.commits = 0
         self.wrong: list[str] = []
@@ -68,7 +70,7 @@ class SimulatedKeeper:
         after.came_us = dict(self.came_us)
         after.commits = self.commits
         after.dropped, after.reached_us = dict(self.dropped), dict(self.reached_us)
-        after.moved_by = self.moved_by
+        after.moved_by, after.leads = self.moved_by, list(self.leads)
         after._lives_us = {device: dict(lives) for device, lives in self._lives_us.items()}
         after._history, after._results = dict(self._history), dict(self._results)
         after.revisions = {at: list(rows) for at, rows in self.revisions.items()}
@@ -188,11 +190,17 @@ class SimulatedKeeper:
             self.reached_us[device] = max(more_us, self.reached_us.get(device, BOTTOM_US))
             lives, life = self._lives_us.setdefault(device, {}), promise.version[:2]
             was = self.state.promises.entries.get(device)
+            if promise != was and promise.low_us is not None:
+                self._note_lead(promise.heard_us, min(promise.low_us, promise.heard_us))
             if was is not None and was.version[:2] < life:
                 known, came_us = state.earlier[device], reach_us(was)
                 if known.reached_us < came_us:
                     self.wrong.append(f"{device} came to {came_us} before {life}, not to {known}")
             lives[life] = max(reach_us(promise), lives.get(life, BOTTOM_US))
+
+    def _note_lead(self, heard_us: int, lead_us: int) -> None:
+        if not self.leads or lead_us > self.leads[-1][1]:
+            self.leads.append((heard_us, lead_us))
 
     def earlier_us(self, device: str) -> int:
         """Return how far lives of a device before its newest one had promised, at most."""
