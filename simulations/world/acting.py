@@ -35,8 +35,8 @@ WATCHED_STEPS = 20
 """Steps for which it is watched that it stays left out."""
 CALLED_STEPS = 3
 """Steps in which a handler is called for a value that has moved: it is, once in a second."""
-OUT_STEPS = 8
-"""Steps in which a turn of an alert is called out, and those before it are."""
+OUT_STEPS = 400
+"""Steps in which all turns of alerts are called out: twenty slow calls, one after the other."""
 BACK_STEPS = 40
 """Steps after which a device that is back counts again."""
 

@@ -14,8 +14,8 @@ from typing import Final
 from device_agent.agent.acting.alerts import Turn
 from simulations.world.device import VirtualDevice
 
-CALL_STEPS: Final = 2
-"""Steps that a call takes."""
+CALL_STEPS: Final = (2, 2, 20)
+"""Steps that a call takes, by the number of its turn: now and then nobody answers for a while."""
 MOST_TAKEN: Final = 2
 """Turns that a process takes at a time."""
 
@@ -50,7 +50,8 @@ class CalledOut:
             if turn[:3] in self._seen:
                 yield f"{device.name} has {turn} called out twice"
             self._seen.add(turn[:3])
-            self._taken.append((step + CALL_STEPS, turn))
+            begins = self._taken[-1][0] if self._taken else step  # one after the other
+            self._taken.append((begins + CALL_STEPS[turn.number % len(CALL_STEPS)], turn))
 
     def _end(self, device: VirtualDevice, turn: Turn) -> Iterator[str]:
         at = turn.alert, turn.key

@@ -225,6 +225,19 @@ def test_a_key_that_is_back_before_anybody_heard_that_it_was_gone_is_said(start)
     assert list(device.core.report()["alerts"]["too warm"]["keys"]) == ["cellar"]
 
 
+def test_the_turns_of_a_key_that_is_gone_are_called_out_however_late(start):
+    house = House(bound=1, key=lambda event: event.tags["room"])
+    house.program.alert("too warm", house.everywhere, above=28)
+    device = start(house)
+    read(device, 29.0, 6, tags={"room": "attic"})
+    read(device, 20.0, 6, tags={"room": "cellar"})
+    device.core.samples.published["here"].entries.put_own(device.core.replica, "attic", None)
+    run(device, 3)
+    device.core.handle_connected(device.now_us)  # what the broker holds of it is cleared again
+    run(device, 3)
+    assert called_out(device) == [(1, "on"), (2, "off")]
+
+
 @pytest.mark.parametrize("state", ["off", "on"])
 @pytest.mark.parametrize("times", [1, 2])
 def test_a_key_that_is_gone_after_a_restart_is_cleared_at_the_broker(start, state, times):
