@@ -1,7 +1,8 @@
 """What must hold of the report of an agent, which `status` and `doctor` read, once all is at rest.
 
 - it can be printed as JSON, names no failure, and says that it is connected
-- as many others are connected as are, and those are retired that operators have retired
+- no more others are connected than there are (the late will of one may be on its way), and those
+  are retired that operators have retired
 - who knows that it is retired says so to people, and nobody else does, at any time
 - nothing waits where all has landed, for no sink, and no pane is to be built
 - each value is shown as what the device holds adds up to (`shown_checks`)
@@ -32,9 +33,12 @@ def misreported(world: World, device: VirtualDevice) -> Iterator[str]:
     except (TypeError, ValueError) as error:
         yield f"{device.name}: its report cannot be printed: {error}"
     retired = world.operator.commands.membership.retired
-    for name, expected in _expected(world, device, retired).items():
+    for name, expected in _expected(device, retired).items():
         if report.get(name, 0) != expected:
             yield f"{device.name} reports {report[name]} as {name}, not {expected}"
+    is_strange = _STRANGE & world.seen.keys()
+    if report["others"] >= len(world.running()) and not is_strange:
+        yield f"{device.name} reports {report['others']} others, of {len(world.running())} devices"
     waiting = {name: each["waiting"] for name, each in report["sinks"].items()}
     if device.core.done and any(waiting.values()):
         yield f"{device.name} reports that {waiting} wait, and all has landed"
@@ -50,12 +54,10 @@ def retired_unsaid(device: VirtualDevice) -> Iterator[str]:
         yield f"{device.name} says {notices} to people, and {sorted(retired)} are retired"
 
 
-def _expected(world: World, device: VirtualDevice, retired: Iterable[str]) -> dict[str, Any]:
+def _expected(device: VirtualDevice, retired: Iterable[str]) -> dict[str, Any]:
     """Return what a device at rest reports, as far as it can be known from outside."""
     found: dict[str, Any] = {"device": device.name, "connected": True, "failures": []}
     found |= {"retired": list(retired), "panes_to_build": 0}
-    if not (world.scenario.apart or _STRANGE & world.seen.keys()):
-        found["others"] = len(world.running()) - 1
     return found | ({"dirty": 0, "done": True} if device.core.done else {})
 
 
