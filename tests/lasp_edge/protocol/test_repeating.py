@@ -59,3 +59,15 @@ def test_an_ask_that_brings_nothing_makes_the_next_one_wait_twice_as_long(settle
     assert len(waits) > 4
     assert max(waits) == waits[-1] == most_s
     assert all(later == min(2 * before, most_s) for before, later in pairwise(waits))
+
+
+def test_whoever_holds_the_same_after_a_connection_is_asked_later_only_when_it_has_settled():
+    differences = Differences("me", {"total": Held(1)}, 4 * SECOND_US)
+    same, differs = (
+        replace(beat(number, None, replica=PEER), reports=(VariableReport("total", 1, digest),))
+        for number, digest in ((1, 1), (2, 2))
+    )
+    differences.take_reports(same, 0)
+    differences.take_reports(differs, SECOND_US)
+    assert not list(differences.due(2 * SECOND_US)), "what differs may be on its way"
+    assert list(differences.due(5 * SECOND_US)) == [(PEER.device, "total")]
