@@ -2,6 +2,7 @@
 
 import pytest
 
+from device_agent.gateway import run as run_module
 from device_agent.gateway.core import WaitingTerms
 from device_agent.gateway.run import BEATS_WAIT, LAST_STARTS, GatewayRun, GatewaySettings
 from device_agent.gateway.store import FleetStore
@@ -110,6 +111,14 @@ def test_panes_wait_for_one_commit_and_beats_for_some_more(site):
     assert site.store.commits == before + 1
     site.pass_time(1)
     assert site.store.commits == before + 2
+
+
+def test_messages_of_many_bytes_are_not_held_until_their_commit_is_due(site, monkeypatch):
+    monkeypatch.setattr(run_module, "FULL_BYTES", 100)
+    site.hear(site.panes(BEGIN_US, 9), site.panes(BEGIN_US + WINDOW_US, 9))
+    before = site.store.commits
+    site.pass_time(1)
+    assert site.store.commits == before + 1
 
 
 def test_an_alert_of_a_gateway_that_restarts_goes_on_holding(site):
