@@ -95,6 +95,7 @@ class Station:
         self.lake = LakeTables(folder / "lake")
         self.now_us, self.off_us = BEGIN_US, 0
         self.log: Log | None = None
+        self.pace = SegmentPace()
         self.start()
 
     def start(self) -> None:
@@ -123,7 +124,7 @@ class Station:
                 lambda: self.now_us,
                 pause_us=3_600 * SECOND_US,
             ),
-            pace=SegmentPace(),
+            pace=self.pace,
         )
         self.lander.recover()
 

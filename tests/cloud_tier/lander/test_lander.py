@@ -191,6 +191,13 @@ def test_promises_alone_land_later_than_data(station):
     assert len(station.rows("promise")) == 1
 
 
+def test_many_bytes_land_before_their_time(station):
+    station.pace = replace(station.pace, full_bytes=100)
+    station.start()
+    station.turn(CONNECTED, message(panes(PROGRAM, 4)), message(panes(PROGRAM, 5, first_seq=3)))
+    assert len(station.rows()) == 4
+
+
 def test_idle_lander_ticks_seldom(station):
     station.turn(CONNECTED)
     for _ in range(40):

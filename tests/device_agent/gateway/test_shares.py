@@ -108,6 +108,22 @@ def test_events_of_a_former_store_that_never_come_are_taken_back_once_the_fronti
     assert published(CELL_US + 20_000_000) == []
 
 
+def test_shares_that_are_of_no_cell_are_ignored():
+    parted = PartedScans(plan_of("a", MaxTemp), lambda *_: (), lambda *_: None, lambda *_: ())
+    parted.begin()
+    topics, (scan,) = Topics("p"), parted.scans
+    publisher = SharesPublisher(plan_of("a", MaxTemp), parted, Replica(1, 7, "gateway-g"), topics)
+    stream = short_stream(shares_stream(plan_of("a", MaxTemp), scan))
+    content = packed_places({}, CELL_US)
+    for cell_us, expected in ((CELL_US + 1_000_000, 0), (CELL_US, 1)):
+        frame = SharesFrame(Replica(1, 6, "gateway-g"), 3, stream, cell_us, 40, content)
+        retained = Publication.of(frame, topics)
+        assert publisher.hear(retained.topic, retained.payload)
+        parted.settle({}, lambda _: {}, Waited(), 2 * CELL_US)
+        publisher.connected()
+        assert len(list(publisher.publications(0))) == expected
+
+
 def test_another_content_of_the_version_that_is_published_is_overtaken():
     """A former run had another store, and a stranger may write in this one's name.
 

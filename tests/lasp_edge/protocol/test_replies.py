@@ -28,6 +28,19 @@ def test_an_answer_that_could_not_leave_is_sent_when_the_link_takes_it():
     assert sent == [(Seqs(1, 7, ((3, 3),)),)]
 
 
+def test_vouches_are_numbered_one_after_the_other():
+    acceptance = Acceptance((), (), Topics("trial"), ("lake", "a"), {})
+    replies, sent = Replies(acceptance, Replica(1, 1, "lander")), []
+    for turn in range(2):
+        accepted = Accepted(overtaken={"pi-2", "pi-3"})
+        for device in ("pi-0", "pi-1"):
+            hello = HelloFrame(Replica(2, 8, device), 1, device, challenge=turn, attempt=1)
+            accepted.hellos[device, device] = hello
+        replies.owe(accepted, 0)
+        replies.answer(lambda frame: sent.append(frame) is None, 0)
+    assert [frame.number for frame in sent] == list(range(1, 9))
+
+
 def test_who_says_hello_may_be_on_an_older_card_and_is_told_again_what_the_store_follows_from():
     acceptance = Acceptance((), (), Topics("trial"), ("lake", "b"), {})
     former, sent = (FormerStore("a", 9),), []
