@@ -69,6 +69,8 @@ def test_an_unlikely_first_contact_is_held_until_somebody_vouches_for_it(device)
     assert device.core.report()["held_back"] == ["pi-9"]
     (asked,) = device.frames(HelloFrame, device.tick())
     assert asked.about == "pi-9"
+    again = [len(device.frames(HelloFrame, device.tick())) for _ in range(20)]
+    assert again == [0] * 9 + [1] + [0] * 9 + [1], "every ten seconds"
     device.hear(VouchFrame(ASKER, 1, "pi-1", asked.challenge + 1, far, far, ()))
     device.hear(beat(far, number=2))
     assert device.core.witnessing.witness.of("pi-9") is None

@@ -3,6 +3,7 @@
 import itertools
 
 from crdts import Replica
+from device_agent.agent.panes.sender import FIRST_REFUSAL_US
 from device_agent.agent.panes.sinks import TOO_MANY
 from device_agent.agent.panes.undelivered import NO_LONGER_THERE
 from device_agent.agent.settings import Settings
@@ -110,6 +111,21 @@ def test_what_was_in_flight_when_a_sink_was_put_right_lands_soon(tmp_path):
     device.hear(AckFrame(Replica(1, 2, "lander"), 1, device.name, DEFAULT_SINK, LAKE))
     Fleetlet(device, upgraded).run(60)
     assert device.core.done
+
+
+def test_what_no_sink_takes_is_sent_again_late_and_ever_later(tmp_path):
+    device, sent_us = Device(tmp_path, windows("new")), []
+    device.read([20.0], [NOW_US])
+    device.core.handle_end()
+    for _ in range(4):
+        while not (frames := device.frames(PaneFrame, device.tick(5))):
+            pass
+        sent_us.append(device.now_us)
+        device.now_us += 5 * SECOND_US  # until the answer comes
+        device.acknowledge(*frames, reason=NotTaken.UNKNOWN_STREAM)
+    waits_us = [after - before for before, after in itertools.pairwise(sent_us)]
+    assert waits_us[0] >= 5 * SECOND_US + FIRST_REFUSAL_US * 3 // 4
+    assert waits_us == sorted(waits_us)
 
 
 def test_what_a_sink_is_asked_for_again_waits_for_its_answer_whatever_another_sink_says(tmp_path):
