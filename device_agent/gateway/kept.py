@@ -98,6 +98,7 @@ class FleetChanges:
         others_below: the same of streams that are not there: of windows that are no more, or of
             their meaning before an operator changed something.
         rows_below: rows of windows that end below are forgotten.
+        facts: further ones, by name, as text.
     """
 
     entries: list[KeptEntry] = field(default_factory=list)
@@ -108,10 +109,11 @@ class FleetChanges:
     rows_below: int | None = None
     history: dict[HistoryId, HistoryRow] = field(default_factory=dict)
     result_parts: dict[RowsPartId, bytes | None] = field(default_factory=dict)
+    facts: dict[str, str] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         """Return whether there is anything to write."""
-        written = (self.entries, self.rows, self.history, self.result_parts)
+        written = (self.entries, self.rows, self.history, self.result_parts, self.facts)
         return any(written) or self.state is not None
 
 

@@ -152,7 +152,7 @@ class GatewayRun:
         self._shares = self._made_shares(plan, sender, topics)
         restored = [row for _, row in newest_rows(store, LAST_STARTS)]
         self._results.take(restored, self.core.coverage, self.core.failed)
-        self._take_alerts(restored)
+        store.put_facts(self._judged(restored))
         self.will = self._results.will
         self.subscriptions = [
             *_subscriptions(topics),
@@ -262,6 +262,8 @@ class GatewayRun:
         due_at_us = self.core.due_at_us
         if due_at_us is not None and listening is not None:
             self._due_us = min(self._due_us, max(due_at_us, now_us + self._settings.commit_us))
+        if self._plan.alerts:
+            turn.changes.facts |= self._judged(turn.changes.rows)
         if turn.changes:
             self._store.commit(turn.changes)
         if turn.accepted.commands.control.entries:  # a start does so too, should this be the end
@@ -270,8 +272,6 @@ class GatewayRun:
         rows = self._to_publish(turn.changes.rows)
         waiting = [*awaited(self.core, self._settings.name), *self._clocks()]
         self._results.take(rows, turn.coverage, self.core.failed, waiting)
-        if self._plan.alerts:
-            self._take_alerts(turn.changes.rows)
         for (topic, reason), refusal in turn.accepted.refused.items():
             log.info("%s: %s messages not taken: %s", topic, refusal.records, reason)
         self._note(turn.changes.rows, len(turn.changes.entries), turn.too_late, now_us)
@@ -283,15 +283,15 @@ class GatewayRun:
         words = clocks_apart(ahead_us)
         return [words] if words else []
 
-    def _take_alerts(self, rows: list[FleetRow]) -> None:
-        """Let alerts look at rows that are durable, and remember those that have turned."""
+    def _judged(self, rows: list[FleetRow]) -> dict[str, str]:
+        """Let alerts look at rows; return what is to be stored with them, if that has changed."""
         before = self.alerts.remembered()
         self.alerts.take(rows, self.core.fold_at)
         streams = self.core.streams
         if streams is not None:
             self.alerts.take_results(streams.take_final(), streams.newest())
-        if self.alerts.remembered() != before:
-            self._store.put_facts({ALERTS: self.alerts.remembered()})
+        after = self.alerts.remembered()
+        return {} if after == before else {ALERTS: after}
 
     def _to_publish(self, rows: list[FleetRow]) -> list[FleetRow]:
         """Return rows that are new; and where windows are no more, those before them."""

@@ -317,7 +317,7 @@ class FleetStore(HistoryFile):
             if changes.state is not None:
                 _put_state(db, self._state or self.restored(), changes.state)
             _forget(db, changes)
-            put(db, "fact", [(COMMITS, str(self.commits + 1))])
+            put(db, "fact", [*changes.facts.items(), (COMMITS, str(self.commits + 1))])
         self.commits += 1
         self._state = changes.state or self._state
 

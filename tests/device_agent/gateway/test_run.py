@@ -121,6 +121,30 @@ def test_messages_of_many_bytes_are_not_held_until_their_commit_is_due(site, mon
     assert site.store.commits == before + 1
 
 
+class Killed(BaseException):
+    """The process ends here."""
+
+
+def test_an_alert_knows_all_rows_that_are_stored_wherever_the_process_ends(site, monkeypatch):
+    """It is judged by the last rows of each key after a start: those before are not all there."""
+    assert site.window(0, 9) == "off"
+    late = [site.panes(BEGIN_US + n * WINDOW_US, 1 if n == 1 else 9) for n in range(1, 6)]
+    site.now_us += 6 * WINDOW_US
+    site.hear(*late, site.beat(BEGIN_US + 6 * WINDOW_US))
+
+    def dies(*_given):
+        raise Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(site.run.core.replies, "owe", dies)  # right after the commit
+        patched.setattr(site.store, "put_facts", dies)
+        with pytest.raises(Killed):
+            site.pass_time(COMMIT_US)
+    site.restart()
+    assert site.run.alerts.statuses["hot", "attic"]["state"] == "off", "it holds for 30 s"
+    assert site.window(6, 9) == "on", "it has held for 40 s"
+
+
 def test_an_alert_of_a_gateway_that_restarts_goes_on_holding(site):
     assert {site.window(number, 9) for number in range(LAST_STARTS + 1)} == {"off"}
     site.restart()
