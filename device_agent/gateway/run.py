@@ -8,7 +8,7 @@ the process has those of the machine (`device_agent.gateway.process`), a simulat
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
@@ -29,6 +29,7 @@ from lasp_edge.protocol.listening import ListeningClock
 from lasp_edge.protocol.overheard import Overheard
 from lasp_edge.protocol.sharing import RepairFrame, SharedFrame
 from lasp_edge.protocol.sizes import MAX_MESSAGE_BYTES
+from lasp_edge.protocol.status import TENTATIVE
 from lasp_edge.protocol.topics import Topics, subscriptions, topic_of
 from lasp_edge.protocol.window_rows import FleetRow
 from lasp_edge.timers import Timer
@@ -152,7 +153,7 @@ class GatewayRun:
         self._shares = self._made_shares(plan, sender, topics)
         restored = [row for _, row in newest_rows(store, LAST_STARTS)]
         self._results.take(restored, self.core.coverage, self.core.failed)
-        store.put_facts(self._judged(restored))
+        store.put_facts(self._judged(_newest_final(restored)))
         self.will = self._results.will
         self.subscriptions = [
             *_subscriptions(topics),
@@ -345,6 +346,13 @@ def _describe(plan: Plan, store: FleetStore) -> None:
     facts = store.facts()
     if any(facts.get(name) != value for name, value in meaning.items()):
         store.put_facts(meaning)
+
+
+def _newest_final(rows: Iterable[FleetRow]) -> list[FleetRow]:
+    """Return the newest final row of each window and key: others were judged as they came."""
+    final = [row for row in rows if row.status != TENTATIVE]
+    newest = {row.at[:2]: row for row in sorted(final, key=lambda each: each.end_us)}
+    return list(newest.values())
 
 
 def _subscriptions(topics: Topics) -> list[str]:

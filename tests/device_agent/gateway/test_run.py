@@ -17,13 +17,14 @@ WINDOW_US = 10 * SECOND_US
 
 
 def house():
-    """Return a program with an alert on a window that has to hold for long."""
+    """Return a program with two alerts on a window: one has to hold for long."""
     program = Program("house")
     warm = program.event("warm", resolution="1")
     window = program.window(
         "by_room", source=warm, fold=folds.mean(), size_s=10, key=lambda event: event.tags["room"]
     )
     program.alert("hot", window, above=5, for_s=40)
+    program.alert("warm", window, above=5, below=2)
     return program.plan()
 
 
@@ -143,6 +144,16 @@ def test_an_alert_knows_all_rows_that_are_stored_wherever_the_process_ends(site,
     site.restart()
     assert site.run.alerts.statuses["hot", "attic"]["state"] == "off", "it holds for 30 s"
     assert site.window(6, 9) == "on", "it has held for 40 s"
+
+
+def test_an_older_row_that_was_revised_turns_no_alert_after_a_restart_either(site):
+    for number in range(2):
+        site.window(number, 3)
+    site.hear(site.panes(BEGIN_US, 9))  # no more than the newest row counts
+    site.pass_time(COMMIT_US)
+    assert site.run.alerts.statuses["warm", "attic"]["state"] == "off"
+    site.restart()
+    assert site.run.alerts.statuses["warm", "attic"]["state"] == "off"
 
 
 def test_an_alert_of_a_gateway_that_restarts_goes_on_holding(site):
