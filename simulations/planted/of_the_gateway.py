@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any, Final
 
 from device_agent.gateway import store as gateway_store
+from device_agent.gateway.alerts import FleetAlerts
 from device_agent.gateway.core import GatewayCore
 from device_agent.gateway.finality import TurnFinality
 from device_agent.gateway.kept import FleetChanges, FleetState, KeptEntry
@@ -222,4 +223,15 @@ def a_gateway_counts_no_device_that_is_silent() -> Iterator[None]:
 def a_tentative_row_waits_for_nobody() -> Iterator[None]:
     """A device is behind the others, and nobody reads that windows wait for it."""
     with replaced(TurnFinality, "missing", lambda _self, _wait_us, _end_us: ()):
+        yield
+
+
+@_of_gateways
+def a_gateway_remembers_of_no_alert_how_it_stood() -> Iterator[None]:
+    """A gateway restarts while an alert is on, with a value between its levels: it is off again."""
+
+    def remembered(_self: FleetAlerts) -> str:
+        return ""
+
+    with replaced(FleetAlerts, "remembered", remembered):
         yield

@@ -10,7 +10,7 @@ In the order in which a run goes:
 - `links`, `broker`, `operator`: whom it talks to; `sinks`: a `lander` in `landing`, and `gateway`,
   whose process runs as it is; `landed`: what they hold
 - `world`: all of them, step by step; `misfortunes`, `hostile`: how faults befall it
-- `truth`, `checks`, `acting`, `called_out`, `keyed_acts`, `scanning`, `fleet_scanning`,
-  `fleet_names`: what must hold
+- `truth`, `checks`, `acting`, `called_out`, `keyed_acts`, `judged_windows`, `scanning`,
+  `fleet_scanning`, `fleet_names`: what must hold
 - `run`: faults first, then heal, settle and demand
 """

@@ -33,6 +33,7 @@ from simulations.world.keeper import SimulatedKeeper
 from simulations.world.landed import LandedState
 from simulations.world.landing import Inbox
 from simulations.world.power import Power
+from simulations.world.programs import WINDOW_HIGH
 from simulations.world.sent_checks import ShownWatch, unnamed_stores, wrong_answer
 from simulations.world.sink_process import SinkProcess
 
@@ -172,6 +173,7 @@ class VirtualGateway(SinkProcess[SimulatedGateway, GatewayRun]):
         is_drawn = isinstance(seed, int) and seed % SHOWN_EVERY == SHOWN_EVERY - 1
         self.shows_results = is_drawn or bool(plan.parameters)
         self.forgotten: list[str] = []
+        self._forgets_alerts = False
         self._shown = ShownWatch(Topics(plan.name))
         self._new_disk()
 
@@ -222,6 +224,7 @@ class VirtualGateway(SinkProcess[SimulatedGateway, GatewayRun]):
         self._hear(run, inbox)
         run.turn(self)
         self.wrong += self._wrong_messages(run)
+        self.wrong += self._misjudged(run)
         self.lander.listening = run.core.listening
         if run.must_restart:
             run.stop(self)
@@ -238,6 +241,13 @@ class VirtualGateway(SinkProcess[SimulatedGateway, GatewayRun]):
                 if run.acceptance.ancestors:
                     yield from unnamed_stores(self, message.frame)
             yield from self._shown.wrong(self, self.lander, message)
+
+    def _misjudged(self, run: GatewayRun) -> Iterator[str]:
+        """Yield the alerts that are not as its rows have them; another program forgets them."""
+        if WINDOW_HIGH not in self.running.alerts:
+            self._forgets_alerts = True
+        if not self._forgets_alerts:
+            yield from self.disk.kept.judged.misjudged(run.alerts.statuses)
 
     def crash(self, until: int) -> int:
         if not self.disk.fails:

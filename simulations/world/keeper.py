@@ -11,6 +11,7 @@ from lasp_edge.folds.columns import Partial
 from lasp_edge.protocol.acceptance import PaneRows
 from lasp_edge.protocol.frontier import reach_us
 from lasp_edge.protocol.window_rows import FleetRow, WindowStart
+from simulations.world.judged_windows import JudgedWindows
 from simulations.world.row_checks import lead_us, wrong_rows
 
 PaneKey = tuple[int, str, int, str, int, int]
@@ -28,6 +29,7 @@ class SimulatedKeeper:
         panes: pane -> its greatest seq, and the partial at that.
         came_us: pane -> how far the frontier was before the last entry of it; none before any.
         revisions: window -> all its rows.
+        judged: the alerts on a window, by these rows.
         dropped: window and revision -> device -> up to which time it had promised by then, where
             the row before named it, and this one does not.
         reached_us: device -> how far it has ever promised.
@@ -58,6 +60,7 @@ class SimulatedKeeper:
         self.pruned: tuple[int, Mapping[int, int]] | None = None
         self._places: dict[int, dict[int, set[PaneKey]]] = {}
         self._starts: dict[int, list[int]] = {}
+        self.judged = JudgedWindows()
         self._history: dict[HistoryId, HistoryRow] = {}
         self._results: dict[RowsPartId, bytes | None] = {}
         self.state = FleetState(membership=membership or Membership())
@@ -68,7 +71,7 @@ class SimulatedKeeper:
         after._lead_us = self._lead_us
         after.panes, after.state = dict(self.panes), self.state
         after.came_us = dict(self.came_us)
-        after.commits = self.commits
+        after.commits, after.judged = self.commits, self.judged.copy()
         after.dropped, after.reached_us = dict(self.dropped), dict(self.reached_us)
         after.moved_by, after.leads = self.moved_by, list(self.leads)
         after._lives_us = {device: dict(lives) for device, lives in self._lives_us.items()}
@@ -172,6 +175,7 @@ class SimulatedKeeper:
 
     def _take_rows(self, new: Sequence[FleetRow]) -> None:
         self._new_rows += new
+        self.judged.take(new)
         for row in new:
             rows = self.revisions.setdefault(row.at, [])
             names = {*rows[-1].excluded}.difference(row.excluded) if rows else ()

@@ -50,6 +50,10 @@ HEARD, STALE_S = "heard", 60
 """The value that a device leaves which is silent for this many seconds."""
 ALERT_ABOVE, ALERT_BELOW = 4, 2
 """Where the alert goes on, and off: means of powers of four are often between."""
+WINDOW_HIGH, LONG_HIGH = "window_high", "long_high"
+WINDOW_ABOVE, WINDOW_BELOW, LONG_ABOVE, LONG_S = 12, 1, 2, 20
+"""Two alerts at a gateway, on means of a window: many are between the levels of the first one, and
+the second one has to hold for some seconds."""
 LEVEL, KEPT, LEVEL_DEFAULT = "level", "kept", "4"
 ACTING_VALUES = {
     LEVEL: ("1", "4", "20", "300", None),
@@ -92,7 +96,8 @@ def trial(
         keyed: it has dynamic variables with keys: one for all devices, and one of which samples
             are kept for some seconds.
         shared: it has a counter that all devices share.
-        acting: it acts on its values, and has one that silent devices leave.
+        acting: it acts on its values, and has one that silent devices leave. Then, or if it has
+            keys, alerts watch a window.
         columns: it has a window whose readings no function of its own sees.
         scans: it has streams, and windows over them; the second release has one stream more.
         operated: it has a window whose length, step and filter operators change.
@@ -121,7 +126,7 @@ def trial(
         program.window(COLUMNS, source=column, fold=folds.mean(), size_s=COLUMN_PANE_S)
     if operated:
         _operate(program, timed)
-    _add_windows(program, timed, stamped, release)
+    _add_windows(program, timed, stamped, release, alerting=acting or keyed)
     return program
 
 
@@ -141,11 +146,16 @@ def _operate(program: Program, timed: EventType) -> None:
     )
 
 
-def _add_windows(program: Program, timed: EventType, stamped: EventType, release: int) -> None:
-    """Let a program have the windows of a release."""
+def _add_windows(
+    program: Program, timed: EventType, stamped: EventType, release: int, *, alerting: bool
+) -> None:
+    """Let a program have the windows of a release, and alerts on one of them."""
     if release >= 0:
         fold = folds.mean()
         program.window(TIMED, source=timed, fold=fold, size_s=20, slide_s=10, key=room)
+    if release >= 0 and alerting:
+        program.alert(WINDOW_HIGH, TIMED, above=WINDOW_ABOVE, below=WINDOW_BELOW)
+        program.alert(LONG_HIGH, TIMED, above=LONG_ABOVE, for_s=LONG_S)
     size_s = 30 if release >= 0 else 60
     program.window(STAMPED, source=stamped, fold=folds.mean(), size_s=size_s, slide_s=30)
     if release > 0:

@@ -28,6 +28,7 @@ QUICK = {
     "what_the_present_life_promised_is_all_here": 160,
     "an_answer_of_a_gateway_names_the_commit_before_it": 1,
     "a_gateway_counts_no_device_that_is_silent": 15,
+    "a_gateway_remembers_of_no_alert_how_it_stood": 189,
     "a_tentative_row_waits_for_nobody": 0,
 }
 """Bug -> where the hunt begins: the first seed that finds it, or those after it if it moved."""
