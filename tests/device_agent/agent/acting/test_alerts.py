@@ -267,7 +267,8 @@ def test_a_key_that_is_gone_after_a_restart_is_cleared_at_the_broker(start, stat
     assert said(device, f"{TOPIC}/attic") == [], "and then it is forgotten"
 
 
-def test_who_has_just_been_connected_again_does_not_say_that_others_keys_are_off(start):
+def restarted_with_a_peers_alert_on(start):
+    """Return a device that was restarted while an alert on a key of another one was on."""
     house = House(bound=1, key=lambda event: event.tags["room"])
     house.program.alert("too warm", house.everywhere, above=28)
     device = start(house)
@@ -276,6 +277,11 @@ def test_who_has_just_been_connected_again_does_not_say_that_others_keys_are_off
     run(device, 5)
     assert [each["state"] for each in said(device, f"{TOPIC}/attic")] == ["on"]
     device.restart()
+    return device
+
+
+def test_who_has_just_been_connected_again_does_not_say_that_others_keys_are_off(start):
+    device = restarted_with_a_peers_alert_on(start)
     run(device, EAGER.grace_us // SECOND_US - 1)  # it heard nobody
     device.core.handle_connected(device.now_us)
     run(device, 5)  # what the broker retains is late
@@ -285,14 +291,7 @@ def test_who_has_just_been_connected_again_does_not_say_that_others_keys_are_off
 
 
 def test_who_was_cut_off_before_others_spoke_does_not_say_that_their_keys_are_off(start):
-    house = House(bound=1, key=lambda event: event.tags["room"])
-    house.program.alert("too warm", house.everywhere, above=28)
-    device = start(house)
-    read(device, 20.0, tags={"room": "cellar"})
-    peer_says(device, 1, 1, 300, key="attic")
-    run(device, 5)
-    assert [each["state"] for each in said(device, f"{TOPIC}/attic")] == ["on"]
-    device.restart()
+    device = restarted_with_a_peers_alert_on(start)
     device.core.acting.alerts.calls_out = True
     run(device, 1)
     device.core.handle_disconnected()  # nothing that the broker retains came before that
