@@ -72,11 +72,6 @@ def is_superseded(text: str) -> bool:
     return f"{_SUPERSEDED}: " in text
 
 
-def is_of_two_drivers(text: str) -> bool:
-    """Return whether another query has written to the checkpoint since this one read it."""
-    return "CONCURRENT_STREAM_LOG_UPDATE" in text
-
-
 def advice(text: str, tables: LakeTables) -> str:
     """Return what to type where a batch fails again and again."""
     if _NO_ROOM.search(text):

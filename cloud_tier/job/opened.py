@@ -92,9 +92,10 @@ class OpenTables:
 
         Raises:
             Superseded: a newer driver has claimed the lake.
+            LakeUnreadable: a table cannot be read.
         """
-        if self._epoch is not None:
-            self.claim()
+        if self._epoch is not None and self._newest_epoch(0) > self._epoch:
+            raise self._superseded()
 
     def table(self, path: str) -> DeltaTable:
         """Return a table as of its newest commit.

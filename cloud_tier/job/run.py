@@ -230,12 +230,20 @@ class Run:
             time.sleep(_CHECK_EVERY_S)
         return query
 
-    def _start(self) -> StreamingQuery:
-        """Start the query; try again where it does not, as where a server has no room for it."""
+    def _start(self, failed: str = "") -> StreamingQuery:
+        """Start the query; try again where it does not, as where a server has no room for it.
+
+        A job that a newer one has superseded ends here: it may have nothing to commit any more.
+
+        Args:
+            failed: the text of the exception that ended the query before.
+        """
         report = self._progress if self._watch is None else self._report
         while True:
             try:
-                self._follow_deletion()
+                self._job.tables.check()
+                if not self._follow_deletion():
+                    self._report_mended(failures.mended(failed, self._job.lake))
                 self._report_mended(failures.filled(self._job.lake))
                 self._recompute()
                 return streaming.start(self._spark, self._job, report, trigger_s=self._trigger_s)
@@ -272,15 +280,11 @@ class Run:
         text = streaming.failure(query)
         if failures.is_superseded(text):
             raise Superseded(failures.reason(text))
-        if failures.is_of_two_drivers(text):
-            self._job.tables.check()  # the older one may have nothing to commit any more
-        if not self._follow_deletion():
-            self._report_mended(failures.mended(text, self._job.lake))
         if self._progress.batches > self._batches_before:
             self._failures = 0
         self._batches_before = self._progress.batches
         self._wait_after(text)
-        return self._start()
+        return self._start(text)
 
     def _wait_after(self, text: str) -> None:
         self._failures += 1

@@ -299,7 +299,7 @@ def test_the_older_of_two_drivers_ends_though_it_has_nothing_to_commit(restored)
     """The newer one has merged what landed before the older one, which was frozen, reads on."""
     restored.land()
     restored.merge()
-    text = "[CONCURRENT_STREAM_LOG_UPDATE] Concurrent update to the log. Multiple streaming jobs"
+    text = "Multiple streaming queries are concurrently using a checkpoint/commits."
     query = SimpleNamespace(exception=lambda: text, stop=lambda: None)
     older = Run(restored.lake.spark, restored.lake.job, None, say=restored.lines.append)
     OpenTables(restored.tables).claim()
