@@ -11,6 +11,7 @@
 - `store`: all of it in one SQLite file, one transaction a turn
 - `partials`: partials as bytes of that file
 - `results`: the newest rows as JSON for people, and as entities of Home Assistant
+- `shown`: the topics that hold what people are shown, for a later process
 - `alerts`: those on windows, and on results of streams over the fleet
 - `run`: one run over an open file: messages in, one commit, and what leaves after it
 - `process`: runs between a broker, the machine's clock and its file

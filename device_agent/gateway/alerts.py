@@ -140,7 +140,12 @@ class FleetAlerts:
                 self._judge(watched, row.key, part)
 
     def _watching(self, variable: str, key: str, at_us: int) -> Iterator[Watched]:
-        """Yield the alerts that watch a key, and that have not seen a later row of it."""
+        """Yield the alerts that watch a key, and that have not seen a later row of it.
+
+        Rows with keys of an earlier program do not count where there are no keys any more.
+        """
+        if key and not self.is_keyed(variable):
+            return
         for watched in self._of.get(variable, ()):
             at = (watched.name, key)
             is_room = at in self._states or len(self._states) < MOST_KEYS

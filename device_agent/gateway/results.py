@@ -22,10 +22,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from device_agent.gateway.alerts import FleetAlerts
 from device_agent.gateway.failures import count_failure
+from device_agent.gateway.shown import GatewayTopics
 from device_agent.outputs.announced import Announced, Components, Config
 from device_agent.outputs.discovery import BIRTH, SPREAD_US, Discovery
 from device_agent.outputs.retained import Content, Retained
@@ -79,18 +80,33 @@ class GatewayDiscovery(Discovery):
         return found
 
 
+class Published(NamedTuple):
+    """Under which name a gateway publishes results, how often, and for whom.
+
+    Attributes:
+        gateway: its name.
+        every_us: how often a result is published at most; 0 for never.
+        home: the first topic level of Home Assistant; "" for none.
+        dashboard_url: of a dashboard of the fleet; "" for none.
+    """
+
+    gateway: str
+    every_us: int
+    home: str = ""
+    dashboard_url: str = ""
+
+
 class FleetResults:
     """A gateway's results for people.
 
     Args:
         plan: the program.
         topics: of the fleet.
-        gateway: this one's name.
-        every_us: how often a result is published at most; 0 for never.
-        home: the first topic level of Home Assistant, "" for none; and the URL of a dashboard.
+        published: the name, and the options.
         fold_at: gives the fold of a window that starts at a time.
         newest: gives result, key and newest rows of streams over the fleet.
         alerts: on windows and results; None for a program without any.
+        shown: the topics that are stored; None where nothing is.
 
     Attributes:
         failed: how often a fold of the user's own gave no value, by reason.
@@ -100,25 +116,25 @@ class FleetResults:
         self,
         plan: Plan,
         topics: Topics,
-        gateway: str,
-        every_us: int,
-        home: tuple[str, str],
+        published: Published,
         fold_at: FoldAt = _declared,
         newest: Callable[[], Iterable[tuple[str, str, Newest]]] = tuple,
         alerts: FleetAlerts | None = None,
+        shown: GatewayTopics | None = None,
     ) -> None:
         self._fold_at, self._newest, self._alerts = fold_at, newest, alerts
         self.failed: Counter[str] = Counter()
-        self._plan, self._topics, self._gateway = plan, topics, gateway
-        self._timer = Timer(every_us) if every_us else None
+        self._plan, self._topics, self._gateway = plan, topics, published.gateway
+        self._timer = Timer(published.every_us) if published.every_us else None
         self._rows: dict[tuple[str, str], dict[bool, FleetRow]] = {}
-        self._retained = Retained()
+        self._shown = shown
+        self._retained = Retained(shown.notes, shown.gone) if shown else Retained()
         self._coverage = Coverage(None, (), ())
         self._core_failed: Mapping[str, int] = NONE_FAILED
         self._waiting: Sequence[str] = ()
-        prefix, url = home
-        self._birth_topic = f"{prefix}/status" if prefix else ""
-        self._discovery = GatewayDiscovery(plan, topics, gateway, prefix, url=url)
+        gateway, _, home, url = published
+        self._birth_topic = f"{home}/status" if home else ""
+        self._discovery = GatewayDiscovery(plan, topics, gateway, home, url=url)
         self._announced = Announced(self._discovery.topic(gateway), self._discovery.message)
         self._asked_us: int | None = None
 
@@ -156,8 +172,9 @@ class FleetResults:
         """
         self._coverage, self._core_failed, self._waiting = coverage, core_failed, waiting
         for row in rows:
-            if row.at.window not in self._plan.windows:
-                continue
+            window = self._plan.windows.get(row.at.window)
+            if window is None or (row.at.key and not window.keyed):
+                continue  # of an earlier program
             at = (row.at.window, row.at.key)
             if at not in self._rows and len(self._rows) >= MOST_TOPICS:
                 continue
@@ -190,7 +207,10 @@ class FleetResults:
             self._asked_us = None
             self.connected()
         if self._timer is not None and self._timer.is_due(now_us):
-            yield from self._retained.publications(self._wanted())
+            wanted = list(self._wanted())
+            if self._shown is not None:
+                self._shown.store(each.topic for each in wanted)
+            yield from self._retained.publications(wanted)
 
     def unsent(self) -> None:
         """Publish what was left over in the next round."""

@@ -16,7 +16,8 @@ from crdts import Replica
 from device_agent.gateway.alerts import FleetAlerts
 from device_agent.gateway.core import GatewayCore, WaitingTerms
 from device_agent.gateway.line import awaited, clocks_apart, line_of
-from device_agent.gateway.results import FleetResults
+from device_agent.gateway.results import FleetResults, Published
+from device_agent.gateway.shown import GatewayTopics
 from device_agent.gateway.store import PROGRAM, STORE_ID, SUMMARY, FleetStore
 from device_agent.gateway.table import meaning_of, newest_rows
 from lasp_edge.language.plan import Plan
@@ -170,12 +171,14 @@ class GatewayRun:
         self._counts = {"entries": 0, "rows": 0, "late": 0}
 
     def _made_results(self, topics: Topics) -> FleetResults:
-        settings, streams = self._settings, self.core.streams
+        settings, streams, store = self._settings, self.core.streams, self._store
         home = settings.home_assistant, settings.dashboard_url
-        published = (settings.name, settings.results_us, home)
+        published = Published(settings.name, settings.results_us, *home)
         newest = streams.newest if streams is not None else tuple
-        given = (self.core.fold_at, newest, self.alerts)
-        return FleetResults(self._plan, topics, *published, *given)
+        stored = (store.facts(), store.put_facts)
+        shown = GatewayTopics(self._plan, topics, settings.name, *stored)
+        given = (self.core.fold_at, newest, self.alerts, shown)
+        return FleetResults(self._plan, topics, published, *given)
 
     def _made_shares(self, plan: Plan, sender: Replica, topics: Topics) -> "SharesPublisher | None":
         """Return what publishes shares; a program without local events does without the module."""

@@ -44,14 +44,17 @@ class Retained:
 
     Args:
         notes: the topics that are stored; None where nothing is.
+        former: the stored topics that are gone unless they are wanted; None for all.
 
     Attributes:
         waits: something is to be published as soon as its topic is stored.
     """
 
-    def __init__(self, notes: Notes | None = None) -> None:
+    def __init__(self, notes: Notes | None = None, former: Iterable[str] | None = None) -> None:
         self._notes, self.waits = notes, False
-        self._former = tuple(notes.topics) if notes else ()
+        if former is None:
+            former = notes.topics if notes else ()
+        self._former = tuple(former)
         self._sent: dict[str, int] = {}
         self._cleared: dict[str, bool] = {}  # whether it was cleared once more
 

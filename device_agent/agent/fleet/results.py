@@ -12,10 +12,10 @@ from typing import Any
 
 from device_agent.agent.agent import Agent
 from device_agent.agent.fleet.programs import Programs
-from device_agent.agent.fleet.shown import TopicNotes
 from device_agent.agent.fleet.values import CurrentValue, Result, Values
 from device_agent.agent.parts import Part
 from device_agent.outputs.retained import Content, Retained
+from device_agent.outputs.topic_notes import TopicNotes
 from lasp_edge.protocol.publication import Publication
 from lasp_edge.release import RELEASE
 from lasp_edge.timers import NEVER_US, Timer, is_time

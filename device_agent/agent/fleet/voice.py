@@ -16,10 +16,10 @@ from device_agent.agent.agent import Agent
 from device_agent.agent.fleet.agreement import Agreements
 from device_agent.agent.fleet.commands import OperatorCommands
 from device_agent.agent.fleet.results import as_json
-from device_agent.agent.fleet.shown import TopicNotes
 from device_agent.agent.fleet.values import Values
 from device_agent.agent.parts import Handler, Part
 from device_agent.outputs.retained import Content, Retained
+from device_agent.outputs.topic_notes import TopicNotes
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import PresenceFrame
 from lasp_edge.protocol.publication import Publication

@@ -41,8 +41,8 @@ from lasp_edge.timers import Timer
 from lasp_edge.units import SECOND_US
 
 if TYPE_CHECKING:
-    from device_agent.agent.fleet.shown import TopicNotes
     from device_agent.agent.scans.shares import Shares
+    from device_agent.outputs.topic_notes import TopicNotes
 
 LONG_AGO_US = 600 * SECOND_US
 """Microseconds: readings that lie further behind the clock are those of a file, or of a sensor that

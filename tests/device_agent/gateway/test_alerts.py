@@ -6,7 +6,7 @@ import pytest
 
 from crdts import ControlLog
 from device_agent.gateway.alerts import FleetAlerts
-from device_agent.gateway.results import FleetResults
+from device_agent.gateway.results import FleetResults, Published
 from lasp_edge import Column, Fold, Op, Program, folds
 from lasp_edge.protocol.frontier import Coverage
 from lasp_edge.protocol.topics import Topics
@@ -149,7 +149,7 @@ def test_a_fold_that_fails_is_counted_and_named():
 
 def test_an_alert_is_on_its_topic_and_an_entity_of_the_gateway():
     house_ = House(house())
-    made = (house_.plan, TOPICS, "site", SECOND_US, ("homeassistant", ""))
+    made = (house_.plan, TOPICS, Published("site", SECOND_US, "homeassistant"))
     results = FleetResults(*made, alerts=house_.alerts)
     rows = [row(0, 26), row(0, 20, "hall")]
     house_.take(*rows)

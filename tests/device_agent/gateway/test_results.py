@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from device_agent.console.view.published import window_of
-from device_agent.gateway.results import FleetResults
+from device_agent.gateway.results import FleetResults, Published
 from lasp_edge import Program, folds
 from lasp_edge.folds.columns import Column, Op
 from lasp_edge.folds.fold import Fold
@@ -33,7 +33,7 @@ def row(start_s, total, status="final", revision=0, key="attic", window="by_room
 
 @pytest.fixture
 def results():
-    return FleetResults(PLAN, TOPICS, "site 7", 5 * SECOND_US, ("homeassistant", ""))
+    return FleetResults(PLAN, TOPICS, Published("site 7", 5 * SECOND_US, "homeassistant"))
 
 
 def topics_of(results, now_us):
@@ -189,7 +189,7 @@ def test_a_fold_of_the_users_own_that_gives_no_value_keeps_no_other_from_being_t
     program.window("sound", source=event, fold=folds.count(), size_s=60)
     plan = program.plan()
     topics = Topics("strange")
-    results = FleetResults(plan, topics, "g", SECOND_US, ("", ""))
+    results = FleetResults(plan, topics, Published("g", SECOND_US))
     for window in plan.windows.values():
         at = WindowStart(window.name, "", 0)
         record = (1, 1, (), "final", 0, None, window.stream)
