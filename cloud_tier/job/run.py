@@ -2,6 +2,10 @@
 
 Idle means: for a while no data has landed, no result has changed, and no batch is under way. Ticks
 and promises land for ever while devices are alive, and count only by what they change.
+
+Spark plans its next batch by the wall clock. Where that is set back, as when a time server is
+reached, Spark waits until it shows the planned time again, for years if it was years ahead. So a
+query ends at a step of the clock, and another one goes on.
 """
 
 import logging
@@ -22,10 +26,12 @@ from cloud_tier.job.opened import Superseded
 from cloud_tier.job.repair import repair_all
 from cloud_tier.job.step import Outcome
 from cloud_tier.job.watching import BatchWatch, steps_run_here
+from cloud_tier.lake.coverage import host_us
 from cloud_tier.lake.failed import forget_failure, note_failure, noted_failure
 from cloud_tier.lake.held import note_held
 from cloud_tier.lake.tables import LakeUnreadable
 from lasp_edge.errors import CommandError
+from lasp_edge.protocol.listening import ListeningClock
 from lasp_edge.tool.stalls import waiting_for
 
 log = logging.getLogger(__name__)
@@ -38,7 +44,8 @@ _PRINT_EVERY_S: Final = 2.0
 """The least time between two lines of progress, in seconds: as long as a batch at least takes."""
 _BATCH_ENDS_WITHIN_S: Final = 30.0
 """How long a running batch is waited for at the end, in seconds: ten times what one takes."""
-
+_NEVER_US: Final = 2**63 - 1
+"""A time that no process lasts."""
 
 _OF_CONNECT: Final = "pyspark.errors.exceptions.connect"
 """The module of a server's errors, and of its absence; only the extra `connect` brings it."""
@@ -179,6 +186,7 @@ class Run:
         elsewhere = not steps_run_here(spark)
         self._progress = ServerProgress(_now_s) if elsewhere else Progress(_now_s)
         self._watch = watch
+        self._clock = ListeningClock(0, host_us, lambda: round(_now_s() * 1e6), _NEVER_US)
         self._stopping = False
         self._failures = 0
         self._is_noted = noted_failure(job.lake) is not None
@@ -220,6 +228,7 @@ class Run:
                     self._note_success()
                     return query
                 query = self._start_again(query)
+            query = self._not_waiting(query)
             self._progress.check(query)
             if self._is_noted and query.lastProgress is not None:
                 self._note_success()
@@ -285,6 +294,14 @@ class Run:
         self._batches_before = self._progress.batches
         self._wait_after(text)
         return self._start(text)
+
+    def _not_waiting(self, query: StreamingQuery) -> StreamingQuery:
+        """Return the query, or another one where it may wait for a time that the clock showed."""
+        if not self._clock.look():
+            return query
+        log.warning("the clock was set: the query is started again")
+        _stop(query)
+        return self._start()
 
     def _wait_after(self, text: str) -> None:
         self._failures += 1

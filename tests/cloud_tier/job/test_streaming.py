@@ -2,6 +2,7 @@
 
 import pickle
 import time
+from threading import Timer
 
 import pytest
 from deltalake import DeltaTable, write_deltalake
@@ -23,6 +24,7 @@ from lasp_edge.ordered.stalls import RefusedPart
 from lasp_edge.protocol.frontier import Coverage
 from lasp_edge.tool.local_events import refused_part
 from simulations.oracle import Reading
+from tests.brokers import PATIENCE_S
 from tests.cloud_tier.lakes import LakeUnderTest, batches
 from tests.cloud_tier.support_devices import (
     BEGIN_US,
@@ -239,6 +241,41 @@ def test_query_that_does_not_start_is_tried_again(spark, tmp_path, monkeypatch):
     running.run()
     assert len(tries) == 2
     assert noted_failure(lake.lake) is None
+
+
+def test_a_query_that_waits_for_a_time_that_is_far_ahead_gives_way_once_the_clock_is_set_back(
+    spark, tmp_path, monkeypatch
+):
+    """Spark plans by the wall clock: one that was an hour ahead would hold the job for an hour."""
+    lake = LakeUnderTest(spark, PROGRAM, tmp_path, roster=["pi-0"])
+    device = Device(PROGRAM, "pi-0")
+    first, second = (
+        [
+            *device.accept([Reading("pi-0", "temperature", 20 + n, at_us, {"room": "attic"})]),
+            device.promise(at_us + SECOND_US, at_us),
+            tick(n + 1, at_us),
+        ]
+        for n, at_us in enumerate((BEGIN_US, BEGIN_US + 100 * SECOND_US))
+    )
+    wall_us = [BEGIN_US + 3_600 * SECOND_US]
+    monkeypatch.setattr(
+        "cloud_tier.job.run.host_us", lambda: wall_us[0] + time.monotonic_ns() // 1_000
+    )
+    land(lake, first)
+
+    def printed(_):
+        if wall_us[0] > BEGIN_US:
+            land(lake, second)
+            wall_us[0] = BEGIN_US
+        else:
+            run.stop()
+
+    run = Run(spark, lake.job, None, trigger_s=3_600, say=printed)
+    patience = Timer(PATIENCE_S, run.stop)
+    patience.start()
+    run.run()
+    patience.cancel()
+    assert lake.current() == true_windows(PROGRAM, device.readings)
 
 
 def test_query_that_fails_again_and_again_ends_the_run(spark, tmp_path, monkeypatch):
