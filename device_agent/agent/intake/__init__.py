@@ -5,4 +5,5 @@
 - `routes`: where an event's readings go; `pending`: what they bring, not joined yet
 - `progress`: how far the readings and each source have come
 - `identities`: which readings are known
+- `odd_readings`, `times_behind`: what is accepted, and is probably a mistake
 """

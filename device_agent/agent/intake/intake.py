@@ -200,6 +200,7 @@ class Intake(Part):
             accepted = self._one_by_one.accept(batch, pending, store)
         high_us, stamped = accepted
         self.highs.note(batch, high_us, pending.accepted - before)
+        self._odd.look_at_times(batch, high_us, pending.clock_us)
         if doubt_us is not None:  # an earlier life had come so far, and promised it
             high_us = doubt_us if high_us is None else max(high_us, doubt_us)
         self.sources.advance(batch, high_us, stamped)

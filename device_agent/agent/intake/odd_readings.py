@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from device_agent.agent.intake.batch import MOST_READINGS, Batch
+from device_agent.agent.intake.times_behind import TimesBehind
 from device_agent.agent.notices import Notices
 from lasp_edge.folds.numbers import LARGEST
 from lasp_edge.language.declarations import EventType
@@ -84,7 +85,7 @@ class OddReadings:
     """
 
     def __init__(self, events: Iterable[EventType], notices: Notices) -> None:
-        self._notices = notices
+        self._notices, self._behind = notices, TimesBehind(notices)
         numbers = [event for event in events if not event.text]
         self._units = {event.name: event.unit for event in numbers if event.unit}
         self._unstepped = {event.name: event for event in numbers if event.is_unstepped}
@@ -108,6 +109,18 @@ class OddReadings:
                 self._look_at_digits(name, value)
             if name in self._units:
                 self._look_at_unit(name, tags, value)
+
+    def look_at_times(self, batch: Batch, newest_us: int | None, clock_us: int) -> None:
+        """Look how far the newest own time of a batch is behind the clock.
+
+        Args:
+            batch: the batch.
+            newest_us: the greatest own time among its accepted readings; None: all were stamped.
+            clock_us: what time it is, unless the batch has what time it was.
+        """
+        if newest_us is not None and not batch.done:
+            clock_us = batch.clocks_us[-1] if batch.clocks_us else clock_us
+            self._behind.look(batch.source, newest_us, clock_us)
 
     def _look_at_digits(self, name: str, value: float) -> None:
         if value != round(value):

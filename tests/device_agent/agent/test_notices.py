@@ -149,3 +149,38 @@ def test_status_tells_refusals_of_before_from_those_of_now(device):
     shown = plainly(status_of(device.store))
     assert "      3 power: not a number (1 since the last start)\n" in shown + "\n"
     assert "1 pane entries, and no gateway or lander has answered yet" in shown
+
+
+@pytest.mark.parametrize("column_least", [1, 1_000])
+def test_times_of_another_zone_are_named_until_they_are_right(device, column_least):
+    device.core.intake.column_least = column_least
+    hour_us = 3_600 * SECOND_US
+
+    def reads(*seconds_behind, source="test"):
+        for behind in seconds_behind:
+            device.tick(20)
+            gives(device, "power", [1], times=[device.now_us - behind * SECOND_US], source=source)
+
+    reads(3_601, 3_590)
+    assert notices(device) == []  # two may be late by chance
+    reads(3_600)
+    (text,) = notices(device)
+    assert text.startswith("the times of test are each 1 h behind the clock: is its --time-zone ")
+    assert device.core.intake.low_us(device.now_us) < device.now_us - hour_us  # all wait for it
+    reads(10, source="right")
+    assert notices(device) == [text]
+    reads(2)
+    assert notices(device) == []
+    reads(3_600, 5_400, 3_600, 5_400, 5_395, 5_402)
+    assert [text[:35] for text in notices(device)] == ["the times of test are each 1.5 h be"]
+
+
+def test_what_is_late_by_chance_or_was_recorded_is_in_no_other_zone(device):
+    for behind in (3_600, 3_300, 2_900, 2_400, 1_800, 900, 899, 901, 1):  # a queue, and some late
+        device.tick(20)
+        times = [device.now_us - behind * SECOND_US]
+        gives(device, "power", [behind], times=times)
+    for second in range(20):  # a recording of an hour ago, quickly
+        times = [device.now_us - (3_600 - second) * SECOND_US]
+        gives(device, "power", [second], times=times)
+    assert notices(device) == []
