@@ -86,6 +86,30 @@ def unreachable(plan: Plan) -> list[str]:
     return [line for what, each in watched for line in _lines(plan, what, each)]
 
 
+def between_levels(plan: Plan) -> list[str]:
+    r"""Return a line for each alert that goes on above one level, and off at a lower one.
+
+    Who writes `below=2, above=3` may mean the other direction, and no error tells.
+
+    >>> from lasp_edge import Program, folds
+    >>> program = Program("cellars")
+    >>> warm = program.event("warm", resolution="0.1", least=-20, most=50)
+    >>> lows = program.window("lows", source=warm, fold=folds.min(), size_s=60)
+    >>> program.alert("frost", lows, below=2, above=3)
+    >>> print(between_levels(program.plan())[0].replace("; ", ";\n"))
+    frost goes on where min of lows is above 3, and off at 2 or below;
+    the other way round it is below=2, hysteresis=1
+    """
+    return [
+        f"{name} goes on where {each.part} of {each.variable} is above {_text(trigger.level)}, and "
+        f"off at {_text(trigger.rearm)} or below; the other way round it is "
+        f"below={_text(trigger.rearm)}, hysteresis={_text(trigger.level - trigger.rearm)}"
+        for name, each in plan.alerts.items()
+        for trigger in filter(None, [each.trigger])
+        if trigger.rises and trigger.rearm < trigger.level
+    ]
+
+
 def unreached_levels(plan: Plan) -> list[str]:
     """Return a line for each scan with two levels, one of which no reading passes.
 

@@ -4,7 +4,13 @@ import io
 from contextlib import redirect_stdout
 from typing import NamedTuple
 
-from lasp_edge.checking.alerts import empty_bins, small_shares, unreachable, unreached_levels
+from lasp_edge.checking.alerts import (
+    between_levels,
+    empty_bins,
+    small_shares,
+    unreachable,
+    unreached_levels,
+)
 from lasp_edge.checking.arguments import unnamed_arguments
 from lasp_edge.checking.comparisons import always_true, compared
 from lasp_edge.checking.determinism import files_of, risks_of
@@ -61,6 +67,7 @@ def looked_at(plan: Plan) -> Seen:
     lines += [f"FILE  {line}" for line in files_of(plan)]
     lines += [f"REACH {line}" for line in short_reaches(plan)]
     lines += [f"ROOM  {line}" for line in room.notes]
+    lines += [f"ALERT {line}" for line in between_levels(plan)]
     wrong = remembering + captured(plan) + unnamed_arguments(plan) + room.wrong
     return Seen(wrong, doubts + room.doubts, lines)
 

@@ -5,7 +5,9 @@ import pytest
 from crdts import BoundedLWWSet, GSet
 from lasp_edge import Program, folds, scans
 from lasp_edge.checking.alerts import empty_bins, small_shares, unreachable, unreached_levels
+from lasp_edge.checking.looks import looked_at
 from lasp_edge.examples.greenhouse import program as greenhouse
+from lasp_edge.language.triggers import Trigger
 
 
 @pytest.fixture
@@ -218,3 +220,35 @@ def test_a_share_as_a_level_of_a_scan_is_named_with_what_to_write():
     assert small_shares(program.plan()) == [
         "scan a: its level is 0.8, and humidity is in %; for 80 %, write 80"
     ]
+
+
+@pytest.mark.parametrize(
+    ("levels", "says"),
+    [
+        (
+            {"below": 2, "above": 3},
+            (
+                "frost goes on where max of here is above 3, and off at 2 or below; the other way "
+                "round it is below=2, hysteresis=1"
+            ),
+        ),
+        ({"below": 2, "hysteresis": 1}, ""),
+        ({"below": 2}, ""),
+        ({"above": 3}, ""),
+    ],
+)
+def test_an_alert_of_two_levels_says_which_way_it_goes(levels, says):
+    program = Program("cellar")
+    warm = program.event("warm", resolution="0.1", unit="°C")
+    samples = program.declare_dynamic(BoundedLWWSet(bound=5), "samples")
+    program.collect(warm, into=samples)
+    here = program.fold(samples, folds.max(), "here")
+    program.alert("frost", here, **levels)
+    assert looked_at(program.plan()).lines == [f"ALERT {says}"] * bool(says)
+
+
+def test_the_other_way_round_is_what_an_alert_of_two_levels_names():
+    two = Trigger.of("a", below=2, above=3)
+    other = Trigger.of("a", below=2, hysteresis=1)
+    assert (two.rises, other.rises) == (True, False)
+    assert {two.level, two.rearm} == {other.level, other.rearm}
