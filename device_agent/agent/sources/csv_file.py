@@ -7,7 +7,7 @@ A quote that nobody closes, as in half a row that a power cut left, costs the li
 stands, and not the rows behind it.
 
 A last row without its end of line cannot be distinguished from half a row, as half a number is a
-number. It counts once nobody has written to the file for `SETTLED_US`.
+number. It counts once nobody has written to the file for `SETTLED_US`, unless the file is followed.
 """
 
 import csv
@@ -114,8 +114,11 @@ class CsvRows(Rows):
     def _settled_us(self, now_us: int) -> int:
         """Return when nobody will have written to the file for long enough.
 
-        The file's time is the wall clock's, which may have been set since the agent started.
+        The file's time is the wall clock's, which may have been set since the agent started. Of a
+        file that is followed the rest of a row is always waited for.
         """
+        if self.grows:
+            return now_us + SETTLED_US
         changed_us = self.changed_us()
         if changed_us != self._changed[0]:
             self._changed = changed_us, now_us

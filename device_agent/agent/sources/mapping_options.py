@@ -112,7 +112,14 @@ SPEED = Option[float | None](
     "N|max",
     of_toml=lambda given: _speed(given if type(given) is str else number_of_toml(given)),
 )
-REPLAY_OPTIONS = (*MAPPING_OPTIONS, SPEED)
+FOLLOW = Option[bool](
+    "follow",
+    default=False,
+    parse=bool,
+    help="read on as the file grows, and a new file that takes its place (default: to its end)",
+    is_flag=True,
+)
+REPLAY_OPTIONS = (*MAPPING_OPTIONS, SPEED, FOLLOW)
 TAKE_RETAINED = Option[bool](
     "retained",
     default=False,

@@ -4,6 +4,7 @@ Another file may stand under its name when it is read on: it was rotated, or exp
 head tells, see `head_of`, no further than it was read, for that never changes in a file that grows.
 """
 
+import os
 import zlib
 from contextlib import suppress
 from pathlib import Path
@@ -82,6 +83,15 @@ class RecordedFile:
     def changed_us(self) -> int:
         """Return when somebody wrote to the file last."""
         return self.path.stat().st_mtime_ns // 1_000
+
+    @property
+    def is_replaced(self) -> bool:
+        """Whether another file with lines stands there, or this one is shorter than was read."""
+        with suppress(OSError):  # between two files there may be none
+            there, here = self.path.stat(), os.fstat(self._file.fileno())
+            is_same = (there.st_dev, there.st_ino) == (here.st_dev, here.st_ino)
+            return there.st_size > 0 and (not is_same or there.st_size < self.offset)
+        return False
 
     def close(self) -> None:
         """Close it."""

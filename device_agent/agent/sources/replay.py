@@ -14,6 +14,9 @@ that gave none are named, with the way to read them.
 Where lines gave readings and the program refused each of them, the former checksum is that of no
 options, if the rows have times: the file is read again at each start until one is accepted.
 
+A file that is followed is never at its end: it is read on as it grows, and where another file has
+taken its place that one is opened as at a start.
+
 At a finite speed a row is due when as much time has passed since the first poll, times `speed`, as
 lies between the row and the first row of the file, or the first one behind the cursor. All agents
 that replay one file, each its own device's rows, thus keep step. A row without a usable time is due
@@ -34,7 +37,7 @@ from zlib import crc32
 from device_agent.agent.intake.batch import Batch
 from device_agent.agent.sources.fields import Record
 from device_agent.agent.sources.mapping import FieldMapping
-from device_agent.agent.sources.mapping_options import MAPPING_OPTIONS, SPEED
+from device_agent.agent.sources.mapping_options import FOLLOW, MAPPING_OPTIONS, SPEED
 from device_agent.agent.sources.recorded_file import (
     HEAD_BYTES,
     AnotherFileError,
@@ -46,6 +49,8 @@ from lasp_edge.folds.numbers import Refused
 
 ROWS = 500
 """Rows in a batch, at most: more would not be faster, and take a small device's memory."""
+FOLLOW_US = 1_000_000
+"""Microseconds until a file that is followed is looked at again."""
 _PACED_ROWS = 100
 """Rows that are read ahead at a finite speed: some seconds of most recordings."""
 
@@ -96,6 +101,8 @@ class Rows(RecordedFile):
 
     retry_us: int | None = None
     """When to look for the rest of a last row that is incomplete; None: never."""
+    grows: bool = False
+    """The file is followed: a last row without its end is half a row."""
 
     @abstractmethod
     def records(self, limit: int, now_us: int) -> list[Record | str]:
@@ -117,9 +124,10 @@ class Replay(Source):
         options: a checksum of what decides which readings a row gives.
         speed: times as fast as recorded; None: as fast as the agent takes them.
         show: see `SourceContext.show`.
+        follows: it reads on as the file grows.
 
     Raises:
-        ValueError: a finite speed without a time, or not positive.
+        ValueError: a finite speed without a time, or not positive, or of a file that grows.
     """
 
     replayable = True
@@ -133,7 +141,11 @@ class Replay(Source):
         options: int,
         speed: float | None = None,
         show: Callable[[str], None] | None = None,
+        *,
+        follows: bool = False,
     ) -> None:
+        if follows and (speed is not None or path.suffix == ".gz"):
+            raise ValueError("--follow reads lines as they come: of no .gz, and without --speed")
         if speed is not None and not speed > 0:
             raise ValueError(f"--speed is a positive number or max, not {speed}")
         if speed is not None and not mapping.has_times:
@@ -142,11 +154,11 @@ class Replay(Source):
         self._path = path
         self._open_rows = open_rows
         self._mapping = mapping
-        self._speed, self._show = speed, show
+        self._speed, self._show, self._follows = speed, show, follows
         self._file: Rows | None = None
         self._place = (0, 0)
         self._without = LinesWithout(options)
-        self._head = b""
+        self._head, self._read_mark = b"", ""
         self._done = False
         self._ahead: deque[Row] = deque()
         self._anchor: tuple[int, int] | None = None
@@ -163,6 +175,14 @@ class Replay(Source):
                 "reading before and are not read again; give the file another name to read them"
             )
             self._without = self._without._replace(alone=False)
+        self._open_or_anew(place, mark)
+
+    def _open_or_anew(self, place: tuple[int, int], mark: str | None) -> None:
+        """Open the file at a place, or at its beginning where it is not the one of this mark.
+
+        Raises:
+            ValueError: it is another file, and its rows have no times.
+        """
         try:
             self._open(place, mark)
         except AnotherFileError as error:
@@ -181,11 +201,13 @@ class Replay(Source):
             AnotherFileError: it is not the one of which this place and mark are.
             ValueError: it cannot be read.
         """
-        offset, line = self._place = place
+        (offset, line), self._read_mark = place, mark or ""
+        self._place = place
         try:
             self._file = self._open_rows(self._path, offset, line)
         except (OSError, EOFError) as error:
             raise ValueError(f"cannot read {self._path}: {error}") from None
+        self._file.grows = self._follows
         if mark not in {None, self._mark(offset), self._mark(min(offset, HEAD_BYTES))}:
             self.close()  # an earlier release took HEAD_BYTES, whatever lines they are
             raise AnotherFileError("its first bytes are not those that were read of it")
@@ -203,38 +225,58 @@ class Replay(Source):
         file = self._file
         if self._done or file is None:
             return None
-        if self._speed is None:
-            records = file.records(ROWS if self._show is None else 1, now_us)
-            self._place = (file.offset, file.line)
-        else:
-            rows = self._due_rows(file, now_us)
-            records = [row.record for row in rows]
-            self._place = rows[-1][1:] if rows else self._place
-        self._done = file.ended and not self._ahead and file.retry_us is None
+        records = self._next_records(file, now_us)
+        is_at_end = file.ended and not self._ahead and file.retry_us is None
+        self._done = is_at_end and not self._follows
         if not records and not self._done:
+            if self._follows and file.is_replaced:
+                self._open_next(file)
             return None
         if self._show is not None:
             for record in records:
                 self._show(record if isinstance(record, str) else json.dumps(record))
         batch = self._mapping.batch(self.name, records)
-        offset, line = self._place
         self._without = self._without.with_batch(batch)
-        if offset:
-            place = f"{offset}:{line}:{self._mark(offset)}"
-            batch.cursor = f"{place}{self._without.mark}"
-            if self.has_own_times and not self._without.alone:
-                none = LinesWithout(_NO_OPTIONS, self._without.refused)
-                batch.cursor_unless_accepted = f"{place}{none.mark}"
-        else:
-            batch.cursor = "0:0"
+        self._note_place(batch)
         batch.done = self._done
         return batch
+
+    def _next_records(self, file: Rows, now_us: int) -> list[Record | str]:
+        """Return the next rows, and note the place behind them."""
+        if self._speed is None:
+            records = file.records(ROWS if self._show is None else 1, now_us)
+            self._place = (file.offset, file.line)
+            return records
+        rows = self._due_rows(file, now_us)
+        self._place = rows[-1][1:] if rows else self._place
+        return [row.record for row in rows]
+
+    def _note_place(self, batch: Batch) -> None:
+        """Give a batch the cursor of the place."""
+        offset, line = self._place
+        if not offset:
+            batch.cursor = "0:0"
+            return
+        self._read_mark = self._mark(offset)
+        place = f"{offset}:{line}:{self._read_mark}"
+        batch.cursor = f"{place}{self._without.mark}"
+        if self.has_own_times and not self._without.alone:
+            none = LinesWithout(_NO_OPTIONS, self._without.refused)
+            batch.cursor_unless_accepted = f"{place}{none.mark}"
+
+    def _open_next(self, file: Rows) -> None:
+        """Open what has taken the file's place."""
+        self._head = b""
+        self._open_or_anew(self._place, self._read_mark or None)
+        file.close()
 
     def due_us(self, now_us: int) -> int | None:
         if self._done or self._file is None:
             return None
         if self._ahead:
             return max(now_us, self._due_at_us(self._ahead[0]))
+        if self._follows and self._file.ended:
+            return now_us + FOLLOW_US
         return max(now_us, self._file.retry_us or now_us)
 
     def close(self) -> None:
@@ -291,8 +333,8 @@ def replay_of(
     deciding = [each.name for each in MAPPING_OPTIONS if each.name in context.options]
     given = [(name, context.options[name]) for name in deciding]
     known = (context.device, list(context.events), sorted(context.texts), given)
-    options = crc32(repr(known).encode())
-    return Replay(spec, path, open_rows, mapping, options, context.get(SPEED), context.show)
+    terms = crc32(repr(known).encode()), context.get(SPEED), context.show
+    return Replay(spec, path, open_rows, mapping, *terms, follows=context.get(FOLLOW))
 
 
 _RENAME = (
