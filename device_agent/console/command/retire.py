@@ -92,7 +92,7 @@ def _up_to(frame: CommandFrame) -> str:
     if not start:
         return "  it sent nothing in this fleet, and nothing of it will count until it is admitted"
     if seq == WHOLE_LIFE:
-        return f"  it sent no beat: all of its start {start} counts, nothing of a later one"
+        return f"  no beat of it came: all of its start {start} counts, nothing of a later one"
     return (
         f"  it counts up to pane entry {seq} of its start {start}, and nothing after that; windows "
         "do not wait for entries that are still to come, and are revised when they do"
