@@ -96,7 +96,7 @@ class AgentParts:
         self.missing = _missing(agent, self.intake, memory, cache)
         self.renewed = _renewed(agent, restored, self.intake, memory)
         self.commands = OperatorCommands(agent, self.samples.set_membership, self._followers())
-        asked = (self._low_us, self.fence.source_highs, self._control)
+        asked = (self._low_us, self.fence.source_highs, self.commands)
         self.panes = PaneDelivery(agent, memory, sinks, cache, sources, *asked)
         self._make_exchange()
 
@@ -192,9 +192,6 @@ class AgentParts:
         for part in (self.missing, self.renewed):
             low_us = low_us if part is None else part.bounded_us(low_us)
         return low_us
-
-    def _control(self) -> int:
-        return self.commands.control
 
     def _waits(self) -> bool:
         """Return whether panes are still to be built."""

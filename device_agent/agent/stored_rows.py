@@ -80,6 +80,11 @@ def reason_of(refused: int) -> int:
     return refused >> MAX_SINKS
 
 
+def is_of_retired(refused: int) -> bool:
+    """Return whether the last sink that did not take an entry knew its device as retired."""
+    return reason_of(refused) == NotTaken.RETIRED
+
+
 def is_ahead_of_sink(refused: int) -> bool:
     """Return whether the last of the sinks that did not take an entry takes it later."""
     return reason_of(refused) == NotTaken.FAR_FUTURE

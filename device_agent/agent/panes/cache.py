@@ -25,6 +25,7 @@ from device_agent.agent.stored_rows import (
     StoreWide,
     Undelivered,
     is_ahead_of_sink,
+    is_of_retired,
 )
 from lasp_edge.timers import Timer
 
@@ -111,8 +112,9 @@ class PaneCache:
         """Return a time before which a sink waits for no reading, in memory or in the store.
 
         Entries that the sink has refused do not count: it has no window that they could change;
-        but those do that are ahead of its clock and not of ours, and those of windows that
-        operators have changed, which it takes once it has their entries.
+        but those do that are ahead of its clock and not of ours, and those that it takes once it
+        has heard an operator: of windows that were changed, and of a device that was retired.
+        Nobody waits for that one; who admits it again waits for all that it has.
 
         Args:
             bit: of the sink.
@@ -126,7 +128,9 @@ class PaneCache:
         by_operators = self._panes.planned.by_operators
 
         def counts(refused: int, stream: int, pane_us: int) -> bool:
-            return stream in by_operators or (pane_us <= clock_us and is_ahead_of_sink(refused))
+            if stream in by_operators or is_of_retired(refused):
+                return True
+            return pane_us <= clock_us and is_ahead_of_sink(refused)
 
         found: list[int] = []
         if self._panes.alone:

@@ -6,7 +6,7 @@ sent again ever less often, and hold nothing else. It counts whenever it comes, 
 entry is in memory or in the store alone.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from typing import Any, Protocol
 
 from device_agent.agent.agent import Agent
@@ -44,6 +44,17 @@ class ReadSources(Protocol):
         """Return whether a source that never gave anything has only now begun to be read."""
 
 
+class Decided(Protocol):
+    """What operators have decided, as far as this device knows."""
+
+    control: int
+    """The mark of the log of parameters."""
+
+    @property
+    def retired(self) -> Container[str]:
+        """The devices that count no more."""
+
+
 class PaneDelivery(Part):
     """Sends dirty pane entries until they have landed in every sink.
 
@@ -56,7 +67,7 @@ class PaneDelivery(Part):
         low_us: returns the time before which no source has more, and no stream has another row;
             None while that is unknown.
         highs: returns how far the sources have come.
-        control: returns the mark of the log of parameters.
+        operators: know what was decided on devices, and the mark of the log of parameters.
 
     Attributes:
         memory, sinks, cache: see above.
@@ -72,13 +83,15 @@ class PaneDelivery(Part):
         cache: PaneCache,
         sources: ReadSources,
         low_us: Callable[[int], int | None],
-        highs: Callable[[], tuple[SourceHigh, ...]] = tuple,
-        control: Callable[[], int] = int,
+        highs: Callable[[], tuple[SourceHigh, ...]],
+        operators: Decided,
     ) -> None:
         self._agent = agent
         self.memory, self.sinks, self.cache = memory, sinks, cache
-        self._sources, self._low_us, self._control = sources, low_us, control
-        self._sender = PaneSender(agent, memory, sinks, low_us, highs)
+        self._sources, self._low_us, self._operators = sources, low_us, operators
+        self._sender = PaneSender(
+            agent, memory, sinks, low_us, highs, lambda: agent.replica.device in operators.retired
+        )
         self._streams = agent.facts.streams
         self._asks_store = False
 
@@ -113,7 +126,7 @@ class PaneDelivery(Part):
 
     def _hear_control(self, sink: Sink, control: int) -> None:
         """Send refused entries again, once a sink has the operators' entries."""
-        if sink.control != control == self._control():
+        if sink.control != control == self._operators.control:
             self._send_all_again(sink.bit)
         sink.control = control
 

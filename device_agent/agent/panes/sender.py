@@ -15,7 +15,7 @@ from device_agent.agent.agent import Agent
 from device_agent.agent.panes.flights import LAST_TIMEOUT_US
 from device_agent.agent.panes.panes import NEVER_US, PaneEntry, Panes
 from device_agent.agent.panes.sinks import Sinks
-from device_agent.agent.stored_rows import EntryKey, PaneId, waits_for
+from device_agent.agent.stored_rows import EntryKey, PaneId, is_of_retired, waits_for
 from lasp_edge.protocol.blocks import PaneEntries
 from lasp_edge.protocol.fencing import SourceHigh
 from lasp_edge.protocol.frames import PaneFrame
@@ -40,6 +40,7 @@ class PaneSender:
         sinks: to which they are delivered.
         low_us: returns the time before which no source has more; None while that is unknown.
         highs: returns how far the sources have come.
+        is_retired: returns whether this device counts no more, as far as it knows.
     """
 
     def __init__(
@@ -48,12 +49,13 @@ class PaneSender:
         panes: Panes,
         sinks: Sinks,
         low_us: Callable[[int], int | None],
-        highs: Callable[[], tuple[SourceHigh, ...]] = tuple,
+        highs: Callable[[], tuple[SourceHigh, ...]],
+        is_retired: Callable[[], bool],
     ) -> None:
         self._agent = agent
         self._panes = panes
         self._sinks = sinks
-        self._low_us, self._highs = low_us, highs
+        self._low_us, self._highs, self._is_retired = low_us, highs, is_retired
         self._jitter = Random(agent.replica.nonce)
         self._number = 0
         self._sent: list[PaneId] = []
@@ -211,8 +213,14 @@ class PaneSender:
                 entry.due_us = min(entry.due_us, due_us)
 
     def _waits(self, pane: PaneId, entry: PaneEntry) -> bool:
-        """Return whether a sink's answer is waited for: it has not refused, or is asked again."""
+        """Return whether a sink's answer is waited for: it has not refused, or is asked again.
+
+        Who refused because the device was retired, and has not heard or had not when it answered
+        that it is so no more, takes it soon.
+        """
         asked = self._asked_again.get(pane, 0)
+        if is_of_retired(entry.refused) and not self._is_retired():
+            return True
         return bool(waits_for(entry.dirty, entry.refused) or asked & entry.dirty)
 
     def refused(self, pane: PaneId, now_us: int) -> None:
