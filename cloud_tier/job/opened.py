@@ -27,7 +27,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
-from deltalake.exceptions import CommitFailedError
+from deltalake.exceptions import CommitFailedError, DeltaError
 
 from cloud_tier.lake.feed import is_changed_by_others
 from cloud_tier.lake.query import selected
@@ -101,7 +101,8 @@ class OpenTables:
         """Return a table as of its newest commit.
 
         Raises:
-            TableRestored: somebody has restored it since it was opened, or changed its rows.
+            TableRestored: somebody has restored it since it was opened, put a copy in its place,
+                or changed its rows.
         """
         table = self._open.get(path)
         if table is None:
@@ -110,10 +111,21 @@ class OpenTables:
             table = self._open[path] = self._lake.table(path)
         else:
             before = table.version()
-            table.update_incremental()
+            self._update(path, table)
             if table.version() > before:
                 self._check_restored(table, table.version() - before)
         return table
+
+    def _update(self, path: str, table: DeltaTable) -> None:
+        """Read the commits that are new; after a failure the next call opens what is there then."""
+        try:
+            table.update_incremental()
+        except DeltaError:
+            del self._open[path]
+            if self._lake.table(path).version() < table.version():
+                name = _name(path)
+                raise TableRestored(f"the table {name} was put back while the job runs") from None
+            raise
 
     def _claim(self, path: str) -> None:
         """Commit this driver's epoch to a table: the first table decides whose epoch is whose."""

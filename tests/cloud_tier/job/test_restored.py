@@ -187,6 +187,26 @@ def test_rows_that_somebody_deletes_while_the_job_runs_are_made_again(restored):
     assert "all windows are made again, since rows were deleted" in restored.lines
 
 
+@pytest.mark.parametrize("name", ["lattice", "windows"])
+def test_a_directory_that_is_copied_back_while_the_job_runs_is_mended(merges, tmp_path, name):
+    """The job holds its tables open: what is there has fewer versions than it has read."""
+    restored = merges[2].copied(tmp_path / "lake")
+
+    def put_back(line):
+        restored.lines.append(line)
+        if len(restored.lines) == 1:
+            path = f"{restored.tables.root}/{name}"
+            shutil.rmtree(path)
+            shutil.copytree(f"{merges[0].tables.root}/{name}", path)
+            restored.land()
+
+    restored.lines.clear()
+    restored.land()
+    restored.merge(say=put_back, until_idle_s=1)
+    assert [line for line in restored.lines if f"the table {name} is an earlier one" in line]
+    restored.check()
+
+
 def test_rows_that_somebody_deletes_between_two_jobs_are_made_again(restored):
     """Windows are not made of a part of their panes: that waits for the start after."""
     delete(restored, "lattice", "kind = 'pane'")
