@@ -147,6 +147,10 @@ class Signatures:
     def _opened(self, payload: bytes) -> bytes:
         tail = payload[-len(_TAIL) - _ID_BYTES - _SIGNED_BYTES :]
         if payload[:1] != _WITH_MAP or not tail.startswith(_TAIL):
+            if payload[:1] not in {_PLAIN, _WITH_MAP}:
+                raise BrokenSealError(
+                    "no frame, and only frames are signed, results as JSON are not"
+                )
             if not self._unsigned:
                 raise BrokenSealError("not signed")
             return self._checked(payload, None)

@@ -90,6 +90,14 @@ def test_whatever_a_frame_says_can_be_signed(keys, reader, kind):
     check()
 
 
+def test_results_as_json_are_left_out_with_a_reason_of_their_own(reader, keys):
+    """Nobody signs them: that they are not signed says nothing of who wrote them."""
+    topic, payload = f"{TOPICS.root}/out/gateway/gateway", b'{"waits": []}'
+    assert Signatures(TOPICS, keys["lake"], None).closed(topic, payload) == payload
+    with pytest.raises(BrokenSealError, match="only frames are signed, results as JSON are not"):
+        reader.opened(topic, payload)
+
+
 def test_a_beat_that_says_more_beside_its_body_is_its_authors_too(keys, reader):
     beat = BeatFrame(KITCHEN, 1, (), done=False, reports=(), control=9, floor_us=5)
     payload = signed(keys, "kitchen", beat)
