@@ -14,6 +14,7 @@ from device_agent.agent.agent import Agent
 from device_agent.agent.fleet.programs import Programs
 from device_agent.agent.fleet.values import CurrentValue, Result, Values
 from device_agent.agent.parts import Part
+from device_agent.agent.state.counters import REFUSALS
 from device_agent.outputs.retained import Content, Retained
 from device_agent.outputs.topic_notes import TopicNotes
 from lasp_edge.protocol.publication import Publication
@@ -132,7 +133,7 @@ class Results(Part):
             **(counted if reasons else {}),
             **sent,
             "readings": totals.get("accepted", 0),
-            "refused": totals.get("refused", 0),
+            "refused": sum(totals.get(outcome, 0) for outcome in REFUSALS),
             "clock": "waits" if clock.holds_back else "trusted",
             "alarms": [*self._alarms(), *([clock.trouble] if clock.trouble else [])],
             **(

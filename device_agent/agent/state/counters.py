@@ -48,6 +48,8 @@ _OUT_OF_TIME: Final = {
     "in_the_future": "ahead of the clock by more than --max-skew (are --time-zone and --time-unit "
     "right? is the clock? timedatectl)",
 }
+REFUSALS: Final = ("refused", *_OUT_OF_TIME)
+"""The outcomes that `Counters.refused` has reasons of."""
 OUTCOMES: Final = (
     "accepted",
     "repeated",

@@ -11,7 +11,7 @@ from lasp_edge import Program, folds, scans
 from lasp_edge.protocol.frames import PresenceFrame
 from lasp_edge.units import SECOND_US
 from tests.device_agent.agent.fleet.home import HOME, started, template
-from tests.device_agent.agents import Device, greenhouse, rooms
+from tests.device_agent.agents import DAY_US, NOW_US, Device, greenhouse, rooms
 from tests.device_agent.support_site import Site
 
 
@@ -44,6 +44,19 @@ def test_an_agent_is_a_device_and_each_value_an_entity(tmp_path, home):
     for unique_id in ("pi-1__local_5faverage__mean", "global_5faverage__mean"):
         assert home.shown(f"lasp__greenhouse__{unique_id}") == 2200.0
     assert home.shown("lasp__greenhouse__pi-1__readings") == 0  # counts alone are told seldom
+
+
+def test_refused_readings_are_counted_whatever_the_reason(tmp_path, home):
+    device = started(tmp_path, home)
+    times_us = [None, NOW_US + DAY_US, NOW_US - 30 * DAY_US, NOW_US - 40 * DAY_US]
+    device.take([1, 2, 3, 4], times_us, [{}] * 4)
+    device.take([5], [None], [{}], name="unknown")
+    for _ in range(31):
+        home.tick(device, 10)
+    assert home.shown("lasp__greenhouse__pi-1__readings") == 1
+    assert home.shown("lasp__greenhouse__pi-1__refused_readings") == 4
+    topic = home.entities["lasp__greenhouse__pi-1__alarms"]["state_topic"]
+    assert sorted(json.loads(home.retained[topic])["refused_because"].values()) == [1, 1, 2]
 
 
 def test_counts_are_told_now_and_then_and_an_alarm_at_once(tmp_path, home):
