@@ -275,6 +275,11 @@ class SourceProgress:
         return counted_us - since_us
 
     @property
+    def ended(self) -> list[str]:
+        """The sources of this process that gave all they have."""
+        return sorted(name for name in self._live if self._rows[name].done)
+
+    @property
     def silent_source(self) -> str:
         """The source that is silent, and that held the last promise; "" for none."""
         if self.stopped or self._counted_us is None:

@@ -40,6 +40,10 @@ class ReadSources(Protocol):
     def silent_source(self) -> str:
         """The source that is silent, and that held the last promise; "" for none."""
 
+    @property
+    def ended(self) -> list[str]:
+        """The sources that gave all they have."""
+
     def is_beginning(self, now_us: int) -> bool:
         """Return whether a source that never gave anything has only now begun to be read."""
 
@@ -257,7 +261,8 @@ class PaneDelivery(Part):
         )
         contested = [sink.name for sink in self.sinks if sink.contested_us]
         sent = {"dirty": self.cache.count, "sinks": known, "contested_sinks": contested}
-        return sent | {"silent_source": self._sources.silent_source}
+        sources = {"silent_source": self._sources.silent_source, "ended": self._sources.ended}
+        return sent | sources
 
 
 def _is_slow(sinks: Sinks) -> bool:

@@ -76,6 +76,8 @@ def line_of(report: Mapping[str, Any]) -> str:
         words.append(f"{clock['waiting']} readings wait for the clock")
     if report["silent_source"]:
         words.append(f"windows wait for the source {report['silent_source']}, which is silent")
+    if ended := report["ended"]:
+        words.append(f"{named(ended)}: read to the end")
     words.append(_connection(report["connected"], report.get("trouble") or ""))
     if report["other_programs"]:
         words.append(f"ANOTHER PROGRAM OR RELEASE: {named(sorted(report['other_programs']))}")

@@ -227,10 +227,10 @@ def _of_sink(name: str, sink: dict[str, Any]) -> list[str]:
 
 
 def _of_source(name: str, row: dict[str, Any]) -> list[str]:
-    """Return how far a source with own times has come: windows wait for it."""
-    if row["done"] or row["high_us"] is None:
-        return []
-    return [f"  source         {name}: newest reading of {_at(row['high_us'])} UTC"]
+    """Return how far a source with own times has come: windows wait for it, until it ends."""
+    newest = [] if row["high_us"] is None else [f"newest reading of {_at(row['high_us'])} UTC"]
+    words = ["read to its end"] * bool(row["done"]) + newest
+    return [f"  source         {name}: {', '.join(words)}"] if words else []
 
 
 def plainly(status: dict[str, Any]) -> str:
@@ -244,7 +244,7 @@ def plainly(status: dict[str, Any]) -> str:
         f"  late           {status['late']} (accepted; windows were revised)",
         f"  too late       {status['too_late']} (refused: older than --retain-days allows)",
         f"  in the future  {status['in_the_future']} (refused: ahead of the clock)",
-        f"  refused        {status['refused']}",
+        f"  refused        {status['refused']} (for other reasons)",
     ]
     lines += _reasons(status)
     if status["doubtful"]:

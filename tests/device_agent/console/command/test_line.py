@@ -7,6 +7,7 @@ from device_agent.agent.intake.batch import Batch
 from device_agent.agent.notices import CLONED
 from device_agent.agent.settings import Settings
 from device_agent.console.command.line import line_of, named, nothing_accepted, write_until_done
+from device_agent.console.command.status import plainly, status_of
 from lasp_edge import Program, folds, scans
 from lasp_edge.link.trouble import CONNECTING
 from lasp_edge.tool.screen import ago
@@ -43,6 +44,19 @@ def test_a_device_that_heard_nobody_is_alone_and_does_not_agree(pair):
         "attic: 2 readings; local_average: mean 21; global_average: mean 21 over 1 device (alone);"
         " connected"
     )
+
+
+def test_a_source_that_is_read_to_its_end_is_named_until_it_gives_more(pair):
+    attic, _ = pair
+    batch = Batch("csv:attic.csv", ["temperature"], [None], [20], [{}], done=True)
+    attic.core.intake.sources.cursor("csv:attic.csv")
+    attic.durable.read(batch, attic.now_us)
+    attic.tick(10)
+    assert "; csv:attic.csv: read to the end; connected" in said(attic)
+    assert "source         csv:attic.csv: read to its end\n" in plainly(status_of(attic.store))
+    attic.restart()
+    attic.core.intake.sources.cursor("csv:attic.csv")  # it may have grown
+    assert "read to the end" not in said(attic)
 
 
 def test_devices_that_hold_the_same_agree(pair, site):
