@@ -89,6 +89,9 @@ def test_tentative_rows_of_a_program_that_is_run_again_become_final():
     gateway = under(first, gateway)
     gateway.step([tick(3, BEGIN_US)])
     assert current_of(gateway)[0, 60] == ((2_000,), "final")
+    # Whoever asks for all revisions of a window finds each of them, of whatever program it is.
+    for at, rows in gateway.keeper.revisions.items():
+        assert [row.revision for row in rows] == list(range(len(rows))), at
 
 
 def test_a_final_row_names_nobody_who_promised_past_it_while_another_program_left_it_out():
