@@ -43,6 +43,7 @@ from simulations.world.landed_checks import check_landed, check_own_samples, che
 from simulations.world.log_checks import LogWatch
 from simulations.world.lost_checks import unnamed
 from simulations.world.noted_checks import wrong_notes
+from simulations.world.operated_checks import wrong_operated
 from simulations.world.peer_checks import not_expired
 from simulations.world.process_checks import (
     check_clock,
@@ -308,7 +309,7 @@ class Checks:
             check_own_samples(world, device)
         self._windows(world)
         check_shared(world)
-        world.trouble += kept_for_others(world)
+        world.trouble += [*kept_for_others(world), *wrong_operated(world)]
         if world.scenario.scans:
             self._scans.at_the_end(world)
         if world.scenario.ordered:

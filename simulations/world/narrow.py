@@ -22,6 +22,7 @@ from typing import Final
 
 from device_agent.agent.intake import identities, intake
 from device_agent.agent.panes import cache, sender
+from device_agent.agent.rebuilding import missing
 from device_agent.agent.scans import leaving
 from device_agent.agent.state import stored
 from device_agent.agent.timing import waiting
@@ -55,6 +56,7 @@ needed, so that a run has its own."""
 OF_PANES: Final[tuple[tuple[ModuleType, str, int], ...]] = (
     (fleet_panes, "MOST_ENTRIES", 6),
     (fleet_panes, "MOST_TOTALS", 4),
+    (missing, "BUILT_AT_ONCE_US", SECOND_US),
 )
 """What lets panes leave a sink's memory: in narrow worlds, and where operators change what they
 mean."""
