@@ -187,7 +187,7 @@ class Run:
         self._progress = ServerProgress(_now_s) if elsewhere else Progress(_now_s)
         self._watch = watch
         self._clock = ListeningClock(0, host_us, lambda: round(_now_s() * 1e6), _NEVER_US)
-        self._stopping = False
+        self._was_set = self._stopping = False
         self._failures = 0
         self._is_noted = noted_failure(job.lake) is not None
         self._batches_before = 0
@@ -297,8 +297,10 @@ class Run:
 
     def _not_waiting(self, query: StreamingQuery) -> StreamingQuery:
         """Return the query, or another one where it may wait for a time that the clock showed."""
-        if not self._clock.look():
+        self._was_set = self._clock.look() or self._was_set
+        if not self._was_set or query.status["isTriggerActive"]:
             return query
+        self._was_set = False
         log.warning("the clock was set: the query is started again")
         _stop(query)
         return self._start()
