@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lasp_edge.evaluation.history import StreamHistory, shown_row
 from lasp_edge.evaluation.packed_rows import ChangedRows
+from lasp_edge.evaluation.placed_rows import PlacedRow, later_row, latest_rows
 from lasp_edge.event import Event
 from lasp_edge.language.declarations import StreamResult
 from lasp_edge.language.row_limits import quick_rounding
@@ -33,9 +34,6 @@ MOST_KEYS = 1_000
 
 LOOK_US = 60_000_000
 """Microseconds of rows that are read first where the newest one of a key is looked for."""
-
-PlacedRow = tuple[Place, ResultRow]
-"""A row, and where it stands."""
 
 
 class Newest(NamedTuple):
@@ -161,8 +159,9 @@ class ResultBook:
         cells = {place[0] // CELL_US * CELL_US for place in past}
         cells |= self._overdue_cells(before_us, frontier_us)
         changed = self._past(past, cells, frontier_us, absences) if cells else []
+        unknown = set[str]()
         if absences is not None:
-            self._rename(before_us, frontier_us, absences)
+            unknown = self._rename(before_us, frontier_us, absences)
         changed += self._changed(self._live, here, frontier_us, absences)
         self.written += len(changed)
         if since_us > before_us:
@@ -170,7 +169,9 @@ class ResultBook:
         if self._remembers:
             back = {old.key for old, new in delta.values() if old and new is None}
             shown = {key: self.newest.get(key) for key in back}
-            self._remember(changed)
+            unknown |= self._remember(changed)
+            known = (each for each in unknown if each in self.newest)
+            shown |= {each: None for each in known if self.newest[each].final_us < since_us}
             self._replace(shown, since_us)
         return (
             (place, row)
@@ -222,19 +223,22 @@ class ResultBook:
         self._overdue |= rows.first_tentative()
         return changed
 
-    def _rename(self, before_us: int, frontier_us: int | None, absences: "RowAbsences") -> None:
+    def _rename(self, before_us: int, frontier_us: int | None, absences: "RowAbsences") -> set[str]:
         """Change rows in the store alone that are to name others, as devices have spoken.
+
+        Returns what `_remember` does.
 
         Their values stay, so nobody but who shows them looks at them: they are not all in memory.
         """
-        spans_us = absences.again_before(before_us)
+        spans_us, unknown = absences.again_before(before_us), set[str]()
         for stored in self._history.naming(self.result.name, spans_us, every=absences.is_more):
             rows = ResultRows()
             rows.restore(stored)
             changed = self._changed(rows, {}, frontier_us, absences)
             self.written += len(changed)
             if self._remembers:
-                self._remember(changed)
+                unknown |= self._remember(changed)
+        return unknown
 
     def _changed(
         self,
@@ -321,21 +325,28 @@ class ResultBook:
         """Return a row as handlers and people see it."""
         return shown_row(self.result, place, row)
 
-    def _remember(self, changed: Iterable[tuple[Place, ResultRow | None]]) -> None:
-        """Take rows that are new, have changed or are gone, in any order, each place once."""
-        latest, gone = _latest(changed)
+    def _remember(self, changed: Iterable[tuple[Place, ResultRow | None]]) -> set[str]:
+        """Take rows that are new, have changed or are gone, in any order, each place once.
+
+        Returns the keys of which no final row was remembered: the store may have a newer one, as a
+        process that begins takes the rows since the last cut alone.
+        """
+        (latest, gone), unknown = latest_rows(changed), set[str]()
         self._forget(gone)
         none = Newest(self.result)
         for key, (found_final, found_tentative, first_us) in latest.items():
             known = self.newest.get(key, none)
+            if found_final and known.final is None:
+                unknown.add(key)
             self._note(key, first_us)
-            final = _later(known.final, found_final)
-            tentative = _later(known.tentative, found_tentative)
+            final = later_row(known.final, found_final)
+            tentative = later_row(known.tentative, found_tentative)
             if found_final and tentative and tentative[0] <= found_final[0]:
                 tentative = None
             self.newest[key] = Newest(self.result, final, tentative)
             if len(self.newest) > MOST_KEYS:
                 self._let_go(next(iter(self.newest)))
+        return unknown
 
     def _note(self, key: str, first_us: int) -> None:
         """Note that a key has no row before a time, if that is known of its other rows."""
@@ -365,36 +376,6 @@ def _is_lost(was: Newest | None, now: Newest) -> bool:
     """
     if was is None:
         return True
-    last = _later(now.final, now.tentative)
-    lost_final = was.final is not None and _later(was.final, now.final) is not now.final
-    return lost_final or (was.tentative is not None and _later(was.tentative, last) is not last)
-
-
-def _latest(
-    changed: Iterable[tuple[Place, ResultRow | None]],
-) -> tuple[dict[str, list[Any]], set[Place]]:
-    """Return by key the last final row, the last tentative one and the first time; what is gone."""
-    gone: set[Place] = set()
-    latest: dict[str, list[Any]] = {}
-    for each in changed:
-        place, row = each
-        if row is None or row[0] is None:
-            gone.add(place)
-            continue
-        found = latest.get(key := row[0][5])
-        if found is None:
-            found = latest[key] = [None, None, place[0]]
-        elif place[0] < found[2]:
-            found[2] = place[0]
-        at = row[1] == TENTATIVE
-        before = found[at]
-        if before is None or before[0] < place:
-            found[at] = each
-    return latest, gone
-
-
-def _later(known: PlacedRow | None, found: PlacedRow | None) -> PlacedRow | None:
-    """Return the later of two rows; of two at one place the one that was found."""
-    if known is None or found is None:
-        return found or known
-    return found if known[0] <= found[0] else known
+    last = later_row(now.final, now.tentative)
+    lost_final = was.final is not None and later_row(was.final, now.final) is not now.final
+    return lost_final or (was.tentative is not None and later_row(was.tentative, last) is not last)

@@ -105,6 +105,26 @@ def test_a_row_that_is_taken_back_costs_the_rows_up_to_the_one_before(
     assert read_rows[0] < 15, "it is known by now that there is no other row"
 
 
+@pytest.mark.parametrize("has_open", [False, True])
+def test_an_older_row_that_is_revised_after_a_restart_is_not_taken_for_the_newest(
+    keeper, monkeypatch, has_open
+):
+    """A process takes the rows since the last cut, and the newest of a key may lie before it."""
+    monkeypatch.setattr(streams_module, "LIVE_ITEMS", 20)
+    fleet, count = Fleet(changes(), keeper), 60
+    fleet.land([fleet.reads("pi-1", at, at, "b") for at in (100, 300)])
+    for n in range(count):
+        fleet.land([fleet.reads("pi-0", n * APART_S, n % 7, "a")], n * APART_S)
+    fleet.restart()
+    assert "b" not in known(fleet)
+    if has_open:
+        fleet.land([fleet.reads("pi-1", count * APART_S, 9, "b")])
+        assert known(fleet)["b"][0] is None
+    fleet.land([fleet.reads("pi-1", 90, 1, "b")])
+    assert known(fleet)["b"] == defined(fleet)["b"]
+    assert known(fleet)["b"][0][0] == FIRST_US + 300 * SECOND_US
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_keys_whose_newest_row_was_taken_back_are_known_after_a_restart(keeper, monkeypatch, seed):
     monkeypatch.setattr(streams_module, "LIVE_ITEMS", 50 if seed % 2 else 10_000)
