@@ -45,6 +45,7 @@ from simulations.world.fleet_outputs import (
 )
 from simulations.world.fleet_streamed import NEVER_S, RESULT, SYNCED, TIMED, FleetOrder, order_of
 from simulations.world.meters import MeterFile
+from simulations.world.newest_checks import wrong_newest
 from simulations.world.sinks import AnySink
 from simulations.world.streamed import METERED
 from simulations.world.truth import LONG_S, came_later
@@ -102,6 +103,8 @@ class FleetOrderChecks:
             self._looks[sink.lander.file] = look
             order = order_of(world.scenario)
             world.trouble += _wrong_statuses(sink, look, order)
+            if (streams := sink.lander.core.streams) is not None:
+                world.trouble += wrong_newest(streams.newest(), look.stored)
             # The program before counts otherwise where releases do: its rows have no epochs.
             if not (order.restates and sink.running is world.former_plan):
                 world.trouble += _torn(sink, look, order)
