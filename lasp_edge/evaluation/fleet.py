@@ -284,7 +284,8 @@ class FleetEvaluator:
         if (absences := terms.absences) is not None:
             absent = absences.not_waited(terms.promises)
             waited = waited._replace(absent=absent, lost_us=absences.lost_us)
-        self._parted.settle(deltas, self._take_marks, waited, self._engine.frontier_us)
+        with self._engine.replays.reading_once():
+            self._parted.settle(deltas, self._take_marks, waited, self._engine.frontier_us)
 
     def _take_marks(self, marks: list[TakenItem]) -> dict[str, Delta]:
         found = self._engine.take(in_cells(marks), self._engine.frontier_us).deltas

@@ -146,14 +146,17 @@ def changed(inserted: Delta, delta: Delta) -> Delta:
 
 def differences(before: dict[str, Delta], after: dict[str, Delta]) -> dict[str, Delta]:
     """Return how the streams change, of which these were the outputs before and after."""
-    found = {
-        name: minus(
-            {place: new for place, (_, new) in after.get(name, {}).items()},
-            {place: old for place, (_, old) in before.get(name, {}).items()},
-        )
-        for name in {**before, **after}
-    }
-    return {name: delta for name, delta in found.items() if delta}
+    found = dict[str, Delta]()
+    for name in {**before, **after}:
+        old, new, delta = before.get(name, {}), after.get(name, {}), Delta()
+        for place, (_, was) in old.items():
+            now = new[place][1] if place in new else None
+            if not same_event(was, now):
+                delta[place] = (was, now)
+        delta |= {place: change for place, change in new.items() if place not in old}
+        if delta:
+            found[name] = delta
+    return found
 
 
 def follow(first: dict[str, Delta], then: dict[str, Delta]) -> dict[str, Delta]:

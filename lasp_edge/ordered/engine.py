@@ -27,7 +27,7 @@ from lasp_edge.ordered.inputs import (
 from lasp_edge.ordered.item_store import BLOCK_US, FOR_EVER_US, Cut, EngineProgress, ItemStore
 from lasp_edge.ordered.log import BEFORE_ALL_US
 from lasp_edge.ordered.places import Place
-from lasp_edge.ordered.replays import BlockReplays, begun
+from lasp_edge.ordered.replays import BlockItems, BlockReplays, begun
 from lasp_edge.ordered.waiting_cells import WaitingCells
 
 
@@ -88,6 +88,7 @@ class StreamEngine:
         waiting: the cells that it has not taken yet.
         since_us: the last cut; items before it are in the store alone.
         begun: what the streams gave of what is live, when it went on; whoever looks clears it.
+        replays: the blocks that were replayed last.
     """
 
     def __init__(
@@ -109,7 +110,7 @@ class StreamEngine:
         self._stored: EngineProgress | None = None
         self._era = 0
         self.begun: dict[str, Delta] = {}
-        self._replays = BlockReplays()
+        self.replays = BlockReplays()
 
     @property
     def frontier_us(self) -> int | None:
@@ -273,7 +274,7 @@ class StreamEngine:
         """Change items before the last cut; return how the streams change, up to the live end."""
         deltas: dict[str, Delta] = {}
         if not past:
-            self._replays.forget()
+            self.replays.forget()
         past = sorted(past, key=_cell_us)
         while past:
             cut = self._store.cut_at(_cell_us(past[0]))
@@ -305,16 +306,17 @@ class StreamEngine:
         Returns:
             The difference of what both say, and the states of both at its end.
         """
-        cells = self._cells_in(cut.time_us, cut.end_us)
-        graph, items = self._plan.graph, inserted_cells(self._plan.events, cells)
-        old = self._replays.replayed(graph, cut._replace(states=was), items)
+        graph = self._plan.graph
+        cells, items = self.replays.read(cut, self._plan.events, self._cells_in)
+        old = self.replays.replayed(graph, cut._replace(states=was), items)
         changes: dict[str, Delta] = {}
         for where, came in inside:
             cell = cells.setdefault(where, {})
             if self._put(where, cell, came, changes.setdefault(where.event, {}), retracted):
                 self._put_cell(where, cell, cut.end_us)
         items = items | {name: changed(items[name], delta) for name, delta in changes.items()}
-        new = self._replays.replayed(graph, cut._replace(states=now), items)
+        new = self.replays.replayed(graph, cut._replace(states=now), items)
+        self.replays.changed(cut, BlockItems(cells, items))
         return differences(old.given, new.given), old.states, new.states
 
     def _rebuilt(self, was: bytes | None, now: bytes | None) -> dict[str, Delta]:

@@ -1,11 +1,12 @@
 """A block is replayed once for each change of it."""
 
 from lasp_edge.event import Event
+from lasp_edge.ordered.cells import CellId
 from lasp_edge.ordered.deltas import Delta
 from lasp_edge.ordered.graph import StreamGraph, StreamNode
 from lasp_edge.ordered.item_store import Cut
 from lasp_edge.ordered.places import reading_place
-from lasp_edge.ordered.replays import BlockReplays
+from lasp_edge.ordered.replays import BlockItems, BlockReplays
 from lasp_edge.ordered.stages import MapStage
 
 BLOCK = Cut(0, None, 10)
@@ -43,3 +44,27 @@ def test_equal_values_of_another_type_are_replayed():
 
 def test_another_block_is_replayed():
     assert _replayed(1, 1, block=Cut(0, None, 20)) == (["1", "1"], 2)
+
+
+def test_a_block_is_read_once_while_nobody_else_changes_the_store():
+    replays, read = BlockReplays(), []
+
+    def cells_in(least_us, end_us):
+        read.append((least_us, end_us))
+        return {}
+
+    def content(block):
+        return replays.read(block, {}, cells_in)
+
+    with replays.reading_once():
+        first = content(BLOCK)
+        now = BlockItems({CellId("litres", "pi-1", 0): {}}, {"litres": {}})
+        replays.changed(BLOCK, now)
+        assert (first, content(BLOCK)) == (BlockItems({}, {}), now)
+        assert content(BLOCK._replace(end_us=20)) == BlockItems({}, {}), "another block"
+    assert read == [(0, 10), (0, 20)]
+
+    assert content(BLOCK) == BlockItems({}, {}), "it may be another by now"
+    replays.changed(BLOCK, now)
+    assert content(BLOCK) == BlockItems({}, {})
+    assert read == [(0, 10), (0, 20), (0, 10), (0, 10)]
