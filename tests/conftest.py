@@ -210,6 +210,8 @@ def spark(warm_jvm: "WarmJvm") -> Iterator[Any]:
 
     with warm_jvm.lent():
         session = spark_session(app_name="lasp-edge tests", master="local[2]", short_run=True)
+    # As in a query's own thread: without it Spark walks the stack for each operator of a plan.
+    session.sparkContext.setLocalProperty("callSite.long", "a test")
     yield session
     session.stop()
 
