@@ -178,8 +178,8 @@ class TurnFinality:
             return True
         if current.status == TENTATIVE or not made.was_over:
             return False
-        if current.was_over:
-            return self.renames(current, window)
+        if current.was_over and not self.renames(current, window):
+            return False
         return listed(named()) != listed(current.excluded)
 
     def renames(self, row: FleetRow, window: Window) -> bool:

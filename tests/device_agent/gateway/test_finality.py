@@ -56,6 +56,19 @@ def test_a_window_is_completed_by_who_has_promised_past_its_end(low_us, is_compl
     assert finality.renames(row, WINDOW) == is_complete
 
 
+@pytest.mark.parametrize(("named", "differs"), [(("a",), False), ((), True)])
+def test_a_row_that_would_name_the_same_devices_again_is_not_written_twice(named, differs):
+    """One that has promised past its end is awaited again where its window's parameters are not
+    known to all."""
+    coverage = Coverage(80, ("a", "b"), ())
+    known = (WindowWaiting.of(()), lambda: AwaitedDevices((), ()), None)
+    finality = TurnFinality(coverage, *known, {}, promised(80), range(0), LackingStretches())
+    at = WindowStart(WINDOW.name, "", 20)
+    row = FleetRow(at, 60, (), 1, 2, ("a",), FINAL, 0, 70, WINDOW.stream)
+    assert finality.renames(row, WINDOW)
+    assert finality.differs(row, row, WINDOW, lambda: named) == differs
+
+
 @pytest.mark.parametrize(("begun_us", "lacks"), [(19, ()), (20, ()), (21, ("a",))])
 def test_a_window_lacks_no_device_that_has_built_from_its_start_on(begun_us, lacks):
     coverage = Coverage(80, ("a", "b"), ())
