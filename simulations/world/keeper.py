@@ -11,6 +11,7 @@ from lasp_edge.folds.columns import Partial
 from lasp_edge.protocol.acceptance import PaneRows
 from lasp_edge.protocol.frontier import reach_us
 from lasp_edge.protocol.window_rows import FleetRow, WindowStart
+from simulations.world.grown_checks import shrunk
 from simulations.world.judged_windows import JudgedWindows
 from simulations.world.row_checks import lead_us, wrong_rows
 
@@ -162,9 +163,8 @@ class SimulatedKeeper:
         self._history |= changes.history
         self._results |= changes.result_parts
         before, self.state = self.state, changes.state or self.state
-        if changes.rows:
-            terms = (before, self.state, self._roster, self._lead_us)
-            self.wrong += wrong_rows(changes.rows, *terms)
+        terms = (before, self.state, self._roster, self._lead_us)
+        self.wrong += [*shrunk(*terms[:2]), *wrong_rows(changes.rows, *terms)]
         if changes.panes_below and self.state.frontier_us is not None:
             self.pruned = self.state.frontier_us, changes.panes_below
 

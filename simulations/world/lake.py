@@ -23,6 +23,7 @@ from lasp_edge.protocol.acceptance import (
 )
 from lasp_edge.protocol.frontier import Listening, Liveness, Tick
 from lasp_edge.protocol.topics import Topics
+from simulations.world.grown_checks import ended_otherwise
 from simulations.world.keeper import PaneKey, SimulatedKeeper
 from simulations.world.landed import LandedState
 from simulations.world.power import Power
@@ -196,6 +197,9 @@ class MemoryLog:
     Args:
         power: each call that makes something durable spends some.
         landed: returns the number of the last segment that is in the lake.
+
+    Attributes:
+        wrong: what was written, and should not have been; whoever looks clears it.
     """
 
     lander = "lander"
@@ -205,6 +209,7 @@ class MemoryLog:
         self._segments: dict[int, list[Listening | Record]] = {}
         self._synced: dict[int, int] = {}
         self._devices: list[str] = []
+        self.wrong: list[str] = []
         self._number, self.is_open = 0, False
 
     def crash(self) -> None:
@@ -241,6 +246,8 @@ class MemoryLog:
 
     def close_segment(self, clock: Listening) -> int:
         self._open(clock)
+        records = (each for each in self._segments[self._number] if isinstance(each, Record))
+        self.wrong += ended_otherwise(clock, records)
         self._segments[self._number].append(clock)
         self.sync()
         self.is_open = False

@@ -138,6 +138,8 @@ class VirtualLanderProcess(SinkProcess[SimulatedLake, LanderRun]):
             if isinstance(message.frame, AckFrame):
                 at = (message.frame, lake.lake_id, now_us, (0, lake.newest))
                 self.wrong += wrong_answer(self, *at)
+        self.wrong += self.log.wrong
+        self.log.wrong.clear()
         if run.must_restart:
             run.finish(self._publish)
             self.end()
