@@ -58,8 +58,7 @@ def test_a_window_is_completed_by_who_has_promised_past_its_end(low_us, is_compl
 
 @pytest.mark.parametrize(("named", "differs"), [(("a",), False), ((), True)])
 def test_a_row_that_would_name_the_same_devices_again_is_not_written_twice(named, differs):
-    """One that has promised past its end is awaited again where its window's parameters are not
-    known to all."""
+    """One that has sent all is awaited again while not all know the window's parameters."""
     coverage = Coverage(80, ("a", "b"), ())
     known = (WindowWaiting.of(()), lambda: AwaitedDevices((), ()), None)
     finality = TurnFinality(coverage, *known, {}, promised(80), range(0), LackingStretches())
