@@ -167,8 +167,14 @@ class ResultBook:
         if since_us > before_us:
             self._live.cut(since_us)
         if self._remembers:
-            back = {old.key for old, new in delta.values() if old and new is None}
-            shown = {key: self.newest.get(key) for key in back}
+            back = [
+                (place, old.key)
+                for place, (old, new) in delta.items()
+                if old and (new is None or new.key != old.key)
+            ]
+            shown = {key: self.newest.get(key) for _, key in back}
+            for place, key in back:
+                self._forget({place}, key)
             unknown |= self._remember(changed)
             known = (each for each in unknown if each in self.newest)
             shown |= {each: None for each in known if self.newest[each].final_us < since_us}
@@ -359,9 +365,11 @@ class ResultBook:
         self._first_us.pop(key, None)
         self._is_whole = False
 
-    def _forget(self, gone: set[Place]) -> None:
-        """Let go the rows at some places."""
-        for key, known in self.newest.items() if gone else ():
+    def _forget(self, gone: set[Place], of_key: str | None = None) -> None:
+        """Let go the rows at some places, of all keys or of one: another row may stand there."""
+        keys = self.newest if of_key is None else self.newest.keys() & {of_key}
+        for key in keys if gone else ():
+            known = self.newest[key]
             if any(row is not None and row[0] in gone for row in known[1:]):
                 left = [None if row is None or row[0] in gone else row for row in known[1:]]
                 self.newest[key] = Newest(self.result, *left)

@@ -68,6 +68,26 @@ def test_a_late_row_behind_the_cut_becomes_final_once_its_place_is_settled():
     assert store.statuses() == ["final"]
 
 
+def test_a_row_that_has_another_key_now_is_the_newest_of_its_former_key_no_longer():
+    book = ResultBook(changes(), Store(changes()))
+    first, second = ((LATE_US + more, "pi-1", ("door", "", 1), ()) for more in (0, 1))
+    events = {
+        (place, key): Event("room", 1, place[0], "pi-1", {}, key)
+        for place in (first, second)
+        for key in ("attic", "cellar")
+    }
+    delta = {place: (None, events[place, "attic"]) for place in (first, second)}
+    list(book.take(delta, BEFORE_ALL_US, BEFORE_ALL_US, None))
+    assert book.newest["attic"].tentative[0] == second
+    delta = {second: (events[second, "attic"], events[second, "cellar"])}
+    list(book.take(delta, BEFORE_ALL_US, BEFORE_ALL_US, None))
+    assert book.newest["attic"].tentative[0] == first
+    assert book.newest["cellar"].tentative[0] == second
+    delta = {first: (events[first, "attic"], events[first, "cellar"])}
+    list(book.take(delta, BEFORE_ALL_US, BEFORE_ALL_US, None))
+    assert book.newest["attic"].is_empty
+
+
 def silent(promised_us, **more):
     promises = {"attic": Promise(Version(1, 7, 1), promised_us, done=False, heard_us=0)}
     devices = AwaitedDevices((), 2**40, (("attic", promised_us),))
