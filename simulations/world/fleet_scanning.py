@@ -44,6 +44,7 @@ from simulations.world.fleet_outputs import (
     wrong_outputs,
 )
 from simulations.world.fleet_streamed import NEVER_S, RESULT, SYNCED, TIMED, FleetOrder, order_of
+from simulations.world.marked_checks import MarkedWatch
 from simulations.world.meters import MeterFile
 from simulations.world.newest_checks import wrong_newest
 from simulations.world.sinks import AnySink
@@ -87,6 +88,7 @@ class FleetOrderChecks:
         self._sure_from_us: dict[str, float] = {}
         self._names = FleetNames()
         self._asked = AskedWatch()
+        self._marked: dict[str, MarkedWatch] = {}
 
     def stepped(self, world: World) -> None:
         """Look at each running sink: what was final may change for few reasons."""
@@ -96,6 +98,10 @@ class FleetOrderChecks:
             device = devices[world.step_number % len(devices)]
             world.trouble += self._asked.unanswered(device)
         for sink in world.sinks:
+            streams = sink.lander.core.streams
+            if streams is not None and world.scenario.synced:
+                marked = self._marked.setdefault(sink.lander.file, MarkedWatch())
+                world.trouble += marked.unnamed(streams.parted)
             before = self._looks.get(sink.lander.file)
             look = _looked(sink, before)
             if look is None or look is before or not sink.lander.is_of_plan:
@@ -103,7 +109,7 @@ class FleetOrderChecks:
             self._looks[sink.lander.file] = look
             order = order_of(world.scenario)
             world.trouble += _wrong_statuses(sink, look, order)
-            if (streams := sink.lander.core.streams) is not None:
+            if streams is not None:
                 world.trouble += wrong_newest(streams.newest(), look.stored)
             # The program before counts otherwise where releases do: its rows have no epochs.
             if not (order.restates and sink.running is world.former_plan):
