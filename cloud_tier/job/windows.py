@@ -221,7 +221,7 @@ def _revisions(
         f"if({held}, _either{of}, _excluded{of})" for of in ("", "_devices")
     )
     names = "false" if windows.renamed.rows is None else "_at_window IS NOT NULL"
-    names = f"if({_WAS_SHORT}, _old_names <> xxhash64({excluded}), {names})"
+    names = f"(_old_names <> xxhash64({excluded}) AND ({_WAS_SHORT} OR {names}))"
     renamed = f"coalesce({is_final} AND _is_passed AND {names}, false)"
     differs = f"(NOT ({' AND '.join(same)}) OR {renamed})"
     passed = f"(_is_passed AND ({is_final} OR NOT _is_held))"
