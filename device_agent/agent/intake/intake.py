@@ -26,6 +26,7 @@ from device_agent.agent.intake.peer_reports import KnownProgress
 from device_agent.agent.intake.pending import PendingBatch
 from device_agent.agent.intake.progress import NO_TIME, STAMP_AHEAD_US, SourceProgress
 from device_agent.agent.intake.routes import Route
+from device_agent.agent.intake.times_behind import LEAST_US
 from device_agent.agent.panes.panes import Panes
 from device_agent.agent.parts import Part, StoreKeeper, StoreReader
 from device_agent.agent.variables.variables import Variables
@@ -200,14 +201,16 @@ class Intake(Part):
             accepted = self._one_by_one.accept(batch, pending, store)
         high_us, stamped = accepted
         self.highs.note(batch, high_us, pending.accepted - before)
-        self._odd.look_at_times(batch, high_us, pending.clock_us)
+        if (high_us is not None and pending.clock_us - high_us >= LEAST_US) or (
+            self._odd.behind.distances
+        ):
+            self._odd.look_at_times(batch, high_us, pending.clock_us)
         if doubt_us is not None:  # an earlier life had come so far, and promised it
             high_us = doubt_us if high_us is None else max(high_us, doubt_us)
         self.sources.advance(batch, high_us, stamped)
         is_again = pending.has_come_twice and self.sources.is_alone_with_times
         if is_again or self._odd.looks:
-            last = batch if batch.clocks_us else batch.last(LOOKED_AT)
-            self._to_look_at.append((last, is_again))
+            self._to_look_at.append((batch if batch.clocks_us else batch.last(LOOKED_AT), is_again))
 
     def _begin(self, batch: Batch, now_us: int, doubt_us: int | None) -> PendingBatch:
         """Return the pending batch, ready for one more."""

@@ -85,7 +85,7 @@ class OddReadings:
     """
 
     def __init__(self, events: Iterable[EventType], notices: Notices) -> None:
-        self._notices, self._behind = notices, TimesBehind(notices)
+        self._notices, self.behind = notices, TimesBehind(notices)
         numbers = [event for event in events if not event.text]
         self._units = {event.name: event.unit for event in numbers if event.unit}
         self._unstepped = {event.name: event for event in numbers if event.is_unstepped}
@@ -120,7 +120,7 @@ class OddReadings:
         """
         if newest_us is not None and not batch.done:
             clock_us = batch.clocks_us[-1] if batch.clocks_us else clock_us
-            self._behind.look(batch.source, newest_us, clock_us)
+            self.behind.look(batch.source, newest_us, clock_us)
 
     def _look_at_digits(self, name: str, value: float) -> None:
         if value != round(value):

@@ -22,6 +22,8 @@ QUARTERS: Final = range(2, 57)
 """How far they are apart: from half an hour to 14 hours."""
 NEAR_US: Final = 60 * SECOND_US
 """By how much a reading may be late beside that."""
+LEAST_US: Final = QUARTERS[0] * QUARTER_US - NEAR_US
+"""What is less behind is in no other zone."""
 SURE: Final = 3
 """Commits that show one distance, one after the other, before it is named."""
 SURE_US: Final = 30 * SECOND_US
@@ -41,29 +43,32 @@ class TimesBehind:
 
     Args:
         notices: where that is noted.
+
+    Attributes:
+        distances: of the sources that were behind when they were looked at last.
     """
 
     def __init__(self, notices: Notices) -> None:
         self._notices = notices
-        self._distances: dict[str, Distance] = {}
+        self.distances: dict[str, Distance] = {}
 
     def look(self, source: str, newest_us: int, now_us: int) -> None:
         """Look at the newest time that a source gave at once, and at what time it was then."""
-        behind_us, before = now_us - newest_us, self._distances.get(source)
+        behind_us, before = now_us - newest_us, self.distances.get(source)
         quarters = round(behind_us / QUARTER_US)
         if quarters not in QUARTERS or abs(behind_us - quarters * QUARTER_US) > NEAR_US:
             self.end(source)
         elif before is None or before.quarters != quarters or now_us < before.since_us:
             self.end(source)
-            self._distances[source] = Distance(quarters, now_us)
+            self.distances[source] = Distance(quarters, now_us)
         else:
-            after = self._distances[source] = before._replace(times=before.times + 1)
+            after = self.distances[source] = before._replace(times=before.times + 1)
             if after.times >= SURE and now_us >= after.since_us + SURE_US:
                 self._notices.begin(f"zone {source}", _text(source, quarters))
 
     def end(self, source: str) -> None:
         """Note that a source gives other times, or nothing more."""
-        if self._distances.pop(source, None) is not None:
+        if self.distances.pop(source, None) is not None:
             self._notices.end(f"zone {source}")
 
 
