@@ -32,6 +32,7 @@ from cloud_tier.lake.held import note_held
 from cloud_tier.lake.tables import LakeUnreadable
 from lasp_edge.errors import CommandError
 from lasp_edge.protocol.listening import ListeningClock
+from lasp_edge.timers import NEVER_US
 from lasp_edge.tool.stalls import waiting_for
 
 log = logging.getLogger(__name__)
@@ -44,8 +45,6 @@ _PRINT_EVERY_S: Final = 2.0
 """The least time between two lines of progress, in seconds: as long as a batch at least takes."""
 _BATCH_ENDS_WITHIN_S: Final = 30.0
 """How long a running batch is waited for at the end, in seconds: ten times what one takes."""
-_NEVER_US: Final = 2**63 - 1
-"""A time that no process lasts."""
 
 _OF_CONNECT: Final = "pyspark.errors.exceptions.connect"
 """The module of a server's errors, and of its absence; only the extra `connect` brings it."""
@@ -186,7 +185,7 @@ class Run:
         elsewhere = not steps_run_here(spark)
         self._progress = ServerProgress(_now_s) if elsewhere else Progress(_now_s)
         self._watch = watch
-        self._clock = ListeningClock(0, host_us, lambda: round(_now_s() * 1e6), _NEVER_US)
+        self._clock = ListeningClock(0, host_us, lambda: round(_now_s() * 1e6), NEVER_US)
         self._was_set = self._stopping = False
         self._failures = 0
         self._is_noted = noted_failure(job.lake) is not None
