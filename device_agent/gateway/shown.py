@@ -9,6 +9,7 @@ The topic of a key that was quiet for long stays: its newest row is there.
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 from device_agent.outputs.topic_notes import TopicNotes
 from lasp_edge.language.plan import Plan
@@ -51,7 +52,7 @@ class GatewayTopics:
             facts = {}
         self._waits = former != self._meanings
         groups = [json.loads(facts.get(_group(shard), "[]")) for shard in range(KEY_SHARDS)]
-        self._groups = dict(enumerate(groups))
+        self._left: dict[int, list[str]] = {} if facts else dict(enumerate(groups))
         self.notes = TopicNotes(groups, self._change)
         meant = {begin for begin, meaning in self._meanings.items() if former.get(begin) == meaning}
         self.gone = set(json.loads(facts.get(GONE, "[]")))
@@ -63,9 +64,10 @@ class GatewayTopics:
             self.notes.add(topic)
             self.gone.discard(topic)
         if self._waits:
-            self._groups |= self.notes.take_changed(is_connected=True)
+            changed = self._left | self.notes.take_changed(is_connected=True)
+            self._left.clear()
             self.gone &= self.notes.topics
-            facts = {_group(shard): each for shard, each in self._groups.items()}
+            facts: dict[str, Any] = {_group(shard): each for shard, each in changed.items()}
             facts |= {MEANINGS: self._meanings, GONE: sorted(self.gone)}
             self._put({name: json.dumps(each) for name, each in facts.items()})
             self._waits = False
