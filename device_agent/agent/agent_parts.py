@@ -135,7 +135,7 @@ class AgentParts:
         self.exchange = Exchange(agent, self.samples.published.values(), self.sharing.reports)
         self.agreements = Agreements(agent, self.exchange, self.commands)
         sent = (self.exchange, self.intake, self.panes, self.fence, self.commands)
-        self.beats = Beats(agent, *sent, self._waits, self.shares)
+        self.beats = Beats(agent, *sent, self.builds_panes, self.shares)
         self.programs = Programs(agent, self.commands)
         values, shown = Values(agent, self.samples, self.agreements, self.derived), self.shown.of
         given = self.programs, shown("results"), self.beats.note_alarms
@@ -193,7 +193,7 @@ class AgentParts:
             low_us = low_us if part is None else part.bounded_us(low_us)
         return low_us
 
-    def _waits(self) -> bool:
+    def builds_panes(self) -> bool:
         """Return whether panes are still to be built."""
         parts = (self.streams, self.missing, self.renewed)
         if self.streams is not None and self.streams.engine.waiting.first_us is not None:

@@ -122,8 +122,7 @@ class AgentProcess:
         of_former = all(
             pane.stream not in known and memory.entries[pane].refused for pane in memory.dirty
         )
-        building = (core.streams, core.missing, core.renewed)
-        if any(part is not None and part.waits for part in building):
+        if core.builds_panes():
             return False  # what is built lands later
         return of_former and core.panes.cache.is_complete and not core.fence.closed
 
